@@ -1,0 +1,36 @@
+# Find executorch and torch as they are installed for the Python that builds: no path is set by hand.
+#
+# Gives the imported targets executorch::*, and the interface target torchtrt_viz_torch (headers and the
+# libraries that a torch operator needs), with EXECUTORCH_VERSION and TORCH_VERSION.
+
+function(_package_dir module out)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c
+      "import importlib.util as u; s = u.find_spec('${module}'); print(s.submodule_search_locations[0] if s else '')"
+    OUTPUT_VARIABLE dir OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT dir)
+    message(FATAL_ERROR "${module} is not installed for ${Python_EXECUTABLE}: it is a build requirement of the "
+      "capture extension (or configure with -DTORCHTRT_VIZ_CAPTURE=OFF)")
+  endif()
+  set(${out} "${dir}" PARENT_SCOPE)
+endfunction()
+
+function(_package_version distribution out)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -c "import importlib.metadata as m; print(m.version('${distribution}'))"
+    OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(${out} "${version}" PARENT_SCOPE)
+endfunction()
+
+_package_dir(executorch EXECUTORCH_DIR)
+_package_version(executorch EXECUTORCH_VERSION)
+find_package(executorch CONFIG REQUIRED PATHS "${EXECUTORCH_DIR}" "${EXECUTORCH_DIR}/share/cmake" NO_DEFAULT_PATH)
+
+_package_dir(torch TORCH_DIR)
+_package_version(torch TORCH_VERSION)
+add_library(torchtrt_viz_torch INTERFACE)
+target_include_directories(torchtrt_viz_torch SYSTEM INTERFACE
+  "${TORCH_DIR}/include" "${TORCH_DIR}/include/torch/csrc/api/include")
+target_link_libraries(torchtrt_viz_torch INTERFACE "${TORCH_DIR}/lib/libtorch_cpu.so" "${TORCH_DIR}/lib/libc10.so")
+
+message(STATUS "executorch ${EXECUTORCH_VERSION}, torch ${TORCH_VERSION}")

@@ -1,0 +1,127 @@
+"""Every exception that the package raises on purpose.
+
+A message says what went wrong, where (file, byte offset, option), what was expected, what was found,
+and what to do about it. The parts are also fields, so that programs need not read prose.
+"""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+
+__all__ = [
+    "CaptureActiveError",
+    "CaptureError",
+    "CompatibilityError",
+    "MissingDependencyError",
+    "OptionError",
+    "TorchTrtVizError",
+    "TraceFormatError",
+]
+
+
+class TorchTrtVizError(Exception):
+    """Base of every exception of this package."""
+
+
+class TraceFormatError(TorchTrtVizError, ValueError):
+    """A file cannot be read as the trace that it claims, or was said, to be.
+
+    Parameters
+    ----------
+    path
+        The file (or archive member, written ``archive!member``) at fault; None for data in memory.
+    offset
+        Byte offset of the fault in the uncompressed content; None where it has no single place.
+    expected, found
+        What the format asks for at that place, and what is there.
+    hint
+        What the user can do about it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | PathLike[str] | None = None,
+        offset: int | None = None,
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.path = None if path is None else fspath(path)
+        self.offset = offset
+        self.expected = expected
+        self.found = found
+        self.hint = hint
+        place = self.path or "<data>"
+        if offset is not None:
+            place += f" at byte {offset}"
+        parts = [f"{place}: {message}"]
+        if expected is not None:
+            parts.append(f"expected {expected}")
+        if found is not None:
+            parts.append(f"found {found}")
+        text = "; ".join(parts)
+        if hint:
+            text += f". {hint}"
+        super().__init__(text)
+
+
+class CaptureError(TorchTrtVizError, RuntimeError):
+    """A program could not be loaded, run or profiled."""
+
+
+class CaptureActiveError(CaptureError):
+    """A capture was asked for while another one is running in the process."""
+
+
+class OptionError(TorchTrtVizError, ValueError):
+    """An option has a value that it cannot have.
+
+    Parameters
+    ----------
+    key, value
+        The option and the value that was refused.
+    choices
+        What is allowed, in words or as the list of values.
+    """
+
+    def __init__(self, key: str, value: object, choices: str) -> None:
+        self.key = key
+        self.value = value
+        self.choices = choices
+        super().__init__(f"option {key!r} cannot be {value!r}: {choices}")
+
+
+class MissingDependencyError(TorchTrtVizError, ImportError):
+    """An optional package is needed for what was asked.
+
+    Parameters
+    ----------
+    package
+        The module that could not be imported.
+    extra
+        The extra of this package that installs it.
+    purpose
+        What it is needed for, as a verb phrase ("draw the timeline").
+    """
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(
+            f"{package} is needed to {purpose}, and is not installed: pip install 'torchtrt-viz[{extra}]'"
+        )
+
+
+class CompatibilityError(TorchTrtVizError, ImportError):
+    """The compiled extension was built against another version of a library than the one installed."""
+
+    def __init__(self, library: str, built: str, installed: str) -> None:
+        self.library = library
+        self.built = built
+        self.installed = installed
+        super().__init__(
+            f"the capture extension was built against {library} {built}, but {library} {installed} is installed: "
+            f"install {library}=={built}, or rebuild with `pip install --force-reinstall --no-cache-dir torchtrt-viz`"
+        )
