@@ -66,18 +66,28 @@ class Args:
 
     def read(self, rows: Iterable[int] | np.ndarray | None = None) -> list[dict[str, Any]]:
         """Return one mapping per row (all rows by default)."""
-        index = np.arange(self._length) if rows is None else np.asarray(list(rows) if not isinstance(rows, np.ndarray) else rows, dtype=np.int64)
+        index = (
+            np.arange(self._length)
+            if rows is None
+            else np.asarray(list(rows) if not isinstance(rows, np.ndarray) else rows, dtype=np.int64)
+        )
         if len(index) and (index.min() < 0 or index.max() >= self._length):
             raise IndexError(f"rows outside 0..{self._length - 1}")
         if self._source is None:
             return [{} for _ in index]
         return self._source.read(index)
 
-    def frame(self, rows: Iterable[int] | np.ndarray | None = None, keys: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return a frame indexed by row with one column per key (all keys found, or ``keys``); NA where absent."""
+    def frame(
+        self, rows: Iterable[int] | np.ndarray | None = None, keys: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """Return a frame indexed by row: a column per key (all keys found, or ``keys``), NA where absent."""
         import pandas as pd
 
-        index = np.arange(self._length) if rows is None else np.asarray(list(rows) if not isinstance(rows, np.ndarray) else rows, dtype=np.int64)
+        index = (
+            np.arange(self._length)
+            if rows is None
+            else np.asarray(list(rows) if not isinstance(rows, np.ndarray) else rows, dtype=np.int64)
+        )
         found = self.read(index)
         if keys is None:
             keys = list(dict.fromkeys(key for mapping in found for key in mapping))

@@ -122,6 +122,8 @@ class CompatibilityError(TorchTrtVizError, ImportError):
         self.built = built
         self.installed = installed
         super().__init__(
-            f"the capture extension was built against {library} {built}, but {library} {installed} is installed: "
-            f"install {library}=={built}, or rebuild with `pip install --force-reinstall --no-cache-dir torchtrt-viz`"
+            f"the capture extension was built against {library} {built}, "
+            f"but {library} {installed} is installed: "
+            f"install {library}=={built}, or rebuild with "
+            "`pip install --force-reinstall --no-cache-dir torchtrt-viz`"
         )

@@ -18,7 +18,18 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COUNTERS", "DOMAINS", "FLOWS", "INSTANTS", "KINDS", "SPANS", "TIMINGS", "TRACKS", "Column", "FrameSchema"]
+__all__ = [
+    "COUNTERS",
+    "DOMAINS",
+    "FLOWS",
+    "INSTANTS",
+    "KINDS",
+    "SPANS",
+    "TIMINGS",
+    "TRACKS",
+    "Column",
+    "FrameSchema",
+]
 
 KINDS: tuple[str, ...] = (
     "method",  # one execution of an exported program's method
@@ -43,7 +54,17 @@ TIMINGS: tuple[str, ...] = (
     "aggregate",  # a sum over several calls: no place on a time axis
     "modeled",  # computed, not observed
 )
-TRACK_TYPES: tuple[str, ...] = ("process", "thread", "stream", "delegate", "engine", "method", "async", "counter", "other")
+TRACK_TYPES: tuple[str, ...] = (
+    "process",
+    "thread",
+    "stream",
+    "delegate",
+    "engine",
+    "method",
+    "async",
+    "counter",
+    "other",
+)
 STATES: tuple[str, ...] = ("instant", "unfinished", "invalid")
 
 
@@ -102,7 +123,9 @@ class FrameSchema:
         if unknown:
             raise KeyError(f"{self.name} has no column {sorted(unknown)}; it has {self.names}")
         if length is None:
-            length = next((len(v) for v in data.values() if not isinstance(v, (str, int, float)) and v is not None), 0)
+            length = next(
+                (len(v) for v in data.values() if not isinstance(v, (str, int, float)) and v is not None), 0
+            )
         made = {column.name: _series(column, data.get(column.name), length) for column in self.columns}
         for name, values in made.items():
             if len(values) != length:
@@ -116,7 +139,8 @@ class FrameSchema:
         import pandas as pd
 
         return pd.DataFrame(
-            [(c.name, c.dtype, c.unit, c.meaning) for c in self.columns], columns=["name", "dtype", "unit", "meaning"]
+            [(c.name, c.dtype, c.unit, c.meaning) for c in self.columns],
+            columns=["name", "dtype", "unit", "meaning"],
         )
 
 
@@ -131,10 +155,14 @@ def _series(column: Column, value: Any, length: int) -> Any:
     if column.dtype in ("string", "object"):
         if value is None or isinstance(value, str):
             value = [value] * length
-        return pd.array(value, dtype="string") if column.dtype == "string" else np.asarray(value, dtype=object)
+        return (
+            pd.array(value, dtype="string") if column.dtype == "string" else np.asarray(value, dtype=object)
+        )
     if column.dtype in ("Int64", "Int32", "Float64"):
         if value is None:
-            return pd.array([pd.NA] * length, dtype=column.dtype) if length else pd.array([], dtype=column.dtype)
+            return (
+                pd.array([pd.NA] * length, dtype=column.dtype) if length else pd.array([], dtype=column.dtype)
+            )
         return pd.array(value, dtype=column.dtype)
     if value is None:
         raise ValueError(f"column {column.name} has to be given")
@@ -159,10 +187,15 @@ def _categorical(column: Column, value: Any, length: int) -> pd.Categorical:
             return pd.Categorical(value.astype(object), categories=fixed)
         return value
     if value is None:
-        return pd.Categorical.from_codes(np.full(length, -1, np.int8), categories=pd.Index(fixed or [], dtype="str" if fixed is None else None))
+        return pd.Categorical.from_codes(
+            np.full(length, -1, np.int8),
+            categories=pd.Index(fixed or [], dtype="str" if fixed is None else None),
+        )
     if isinstance(value, str):
         categories = fixed or [value]
-        return pd.Categorical.from_codes(np.full(length, categories.index(value), np.int8), categories=categories)
+        return pd.Categorical.from_codes(
+            np.full(length, categories.index(value), np.int8), categories=categories
+        )
     array = np.asarray(value)
     if fixed is not None and array.dtype.kind in "iu":
         if length and (array.min() < -1 or array.max() >= len(fixed)):
@@ -192,18 +225,24 @@ SPANS = FrameSchema(
         Column(
             "start_ns",
             "int64",
-            "start on the trace's base; NA (dtype Int64) for aggregate records, which have no place on a time axis",
+            "start on the trace's base; NA (dtype Int64) for aggregate records, which have no place in time",
             "ns",
         ),
         Column("dur_ns", "int64", "duration, 0 or more", "ns"),
         Column("self_ns", "int64", "duration less the time covered by its children on the same track", "ns"),
         Column("depth", "int32", "nesting depth within the track, 0 outermost", default=0),
-        Column("parent", "int64", "row of the innermost enclosing span on the same track; -1 none", default=-1),
+        Column(
+            "parent", "int64", "row of the innermost enclosing span on the same track; -1 none", default=-1
+        ),
         Column("correlation", "int64", "id that links a host launch to device work; -1 none", default=-1),
         Column("external_id", "int64", "id that links an operator to its launches; -1 none", default=-1),
         Column("iteration", "int32", "run index within the capture, from 0; -1 unknown", default=-1),
         Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
-        Column("run_id", "category", "engine, delegate or method instance that the span belongs to; missing: none"),
+        Column(
+            "run_id",
+            "category",
+            "engine, delegate or method instance that the span belongs to; missing: none",
+        ),
     ),
 )
 
@@ -217,7 +256,12 @@ TRACKS = FrameSchema(
         Column("thread", "object", "thread or stream as the producer named it; None unknown"),
         Column("device", "Int32", "device index; NA none"),
         Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
-        Column("sort_index", "int64", "order that the producer asked for; ties keep the order of the rows", default=0),
+        Column(
+            "sort_index",
+            "int64",
+            "order that the producer asked for; ties keep the order of the rows",
+            default=0,
+        ),
     ),
 )
 
@@ -232,7 +276,7 @@ INSTANTS = FrameSchema(
         Column(
             "state",
             "category",
-            "instant: a point in time; unfinished: begun, no end recorded; invalid: its duration is not a number or negative",
+            "instant: a point in time; unfinished: no end recorded; invalid: duration negative or no number",
             categories=STATES,
             default="instant",
         ),
@@ -243,7 +287,9 @@ INSTANTS = FrameSchema(
 COUNTERS = FrameSchema(
     "counters",
     (
-        Column("name", "category", "name of the counter; a counter with several series is written counter/series"),
+        Column(
+            "name", "category", "name of the counter; a counter with several series is written counter/series"
+        ),
         Column("track", "int32", "row of trace.tracks"),
         Column("ts_ns", "int64", "time on the trace's base", "ns"),
         Column("value", "float64", "value from this time on", "as in the unit column"),

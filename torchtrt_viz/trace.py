@@ -102,7 +102,11 @@ class Trace:
         parts = [f"{len(self.spans)} spans on {len(self.tracks)} tracks"]
         parts += [
             f"{len(frame)} {name}"
-            for name, frame in (("instants", self.instants), ("counters", self.counters), ("flows", self.flows))
+            for name, frame in (
+                ("instants", self.instants),
+                ("counters", self.counters),
+                ("flows", self.flows),
+            )
             if len(frame)
         ]
         if self.meta["warnings"]:

@@ -89,8 +89,8 @@ def sniff(source: Source) -> str:
         "not a trace that this package knows",
         path=source.name,
         offset=0,
-        expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, TensorRT layer, profile or timing JSON, "
-        "Torch-TensorRT traces, trtexec output, or an archive or folder of those",
+        expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, TensorRT layer, profile "
+        "or timing JSON, Torch-TensorRT traces, trtexec output, or an archive or folder of those",
         found=repr(head[:24]),
         hint="If it is one of them all the same, name it: load(path, format=...)",
     )

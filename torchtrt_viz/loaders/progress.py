@@ -27,10 +27,23 @@ class _Bar:
             if time.monotonic() - self._begin < _QUIET_SECONDS:
                 return
             from rich.console import Console
-            from rich.progress import BarColumn, DownloadColumn, Progress as RichProgress, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                DownloadColumn,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+            from rich.progress import (
+                Progress as RichProgress,
+            )
 
             self._bar = RichProgress(
-                TextColumn("loading"), BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=Console(file=sys.stderr), transient=True
+                TextColumn("loading"),
+                BarColumn(),
+                DownloadColumn(),
+                TimeRemainingColumn(),
+                console=Console(file=sys.stderr),
+                transient=True,
             )
             self._bar.start()
             self._task = self._bar.add_task("load", total=total)

@@ -17,7 +17,7 @@ from typing import BinaryIO, cast
 
 from torchtrt_viz.errors import TraceFormatError
 
-__all__ = ["MAX_EXPANSION", "MAX_READ_BYTES", "Source", "archive_members", "archive_kind"]
+__all__ = ["MAX_EXPANSION", "MAX_READ_BYTES", "Source", "archive_kind", "archive_members"]
 
 MAX_EXPANSION = 500
 """Refuse streams that decompress to more than this multiple of their input (after the first 64 MiB)."""
@@ -46,7 +46,9 @@ class Source:
         The bytes themselves, for content that is already in memory; ``path`` is then only a label.
     """
 
-    def __init__(self, path: str | PathLike[str], member: str | None = None, data: bytes | None = None) -> None:
+    def __init__(
+        self, path: str | PathLike[str], member: str | None = None, data: bytes | None = None
+    ) -> None:
         self.path = Path(fspath(path))
         self.member = member
         self._data = data
@@ -70,22 +72,15 @@ class Source:
     def compressed(self) -> bool:
         """Whether the content is gzip or zstandard."""
         with self._raw() as stream:
-            return stream.read(4)[:2] == GZIP or self._magic() == ZSTD
-
-    def _magic(self) -> bytes:
-        with self._raw() as stream:
-            return stream.read(4)
+            magic = stream.read(4)
+        return magic[:2] == GZIP or magic == ZSTD
 
     @property
-    def stored_bytes(self) -> int:
-        """Size as stored (compressed), in bytes."""
+    def stored_bytes(self) -> int | None:
+        """Size as stored (compressed), in bytes; None for a member of an archive."""
         if self._data is not None:
             return len(self._data)
-        if self.member is None:
-            return self.path.stat().st_size
-        with self._raw() as stream:
-            stream.seek(0, io.SEEK_END)
-            return stream.tell()
+        return self.path.stat().st_size if self.member is None else None
 
     @contextmanager
     def _raw(self) -> Iterator[BinaryIO]:
@@ -98,7 +93,9 @@ class Source:
             except FileNotFoundError:
                 raise TraceFormatError("no such file", path=self.name, hint="Check the path") from None
             except PermissionError:
-                raise TraceFormatError("the file may not be read", path=self.name, hint="Check its permissions") from None
+                raise TraceFormatError(
+                    "the file may not be read", path=self.name, hint="Check its permissions"
+                ) from None
             with stream:
                 yield stream
         else:
@@ -114,20 +111,22 @@ class Source:
         TraceFormatError
             When the file is missing, or (while reading) damaged or expanding without bound.
         """
-        with self._raw() as raw:
-            magic = raw.read(4)
-            raw.seek(0)
+        with self._raw() as stream:
+            magic = stream.read(4)
+            raw = _Counted(magic, stream)
             if magic[:2] == GZIP:
                 from isal import igzip
 
-                yield cast(BinaryIO, _Bounded(igzip.GzipFile(fileobj=raw, mode="rb"), self))
+                yield cast(BinaryIO, _Bounded(igzip.GzipFile(fileobj=raw, mode="rb"), raw, self.name))
             elif magic == ZSTD:
                 import zstandard
 
-                reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(raw, read_across_frames=True)
-                yield cast(BinaryIO, _Bounded(reader, self))
+                reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(
+                    cast(BinaryIO, raw), read_across_frames=True
+                )
+                yield cast(BinaryIO, _Bounded(reader, raw, self.name))
             else:
-                yield raw
+                yield cast(BinaryIO, raw)
 
     def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
         """Yield the uncompressed content in blocks."""
@@ -169,14 +168,49 @@ class Source:
         return b"".join(parts)
 
 
+class _Counted:
+    """A forward stream whose first bytes were looked at already; counts what is read from it."""
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self._first = first
+        self._rest = rest
+        self.consumed = 0
+
+    def read(self, size: int = -1) -> bytes:
+        if self._first:
+            if 0 <= size < len(self._first):
+                block, self._first = self._first[:size], self._first[size:]
+            else:
+                more = self._rest.read(size - len(self._first) if size > 0 else size)
+                block, self._first = self._first + more, b""
+        else:
+            block = self._rest.read(size)
+        self.consumed += len(block)
+        return block
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """The stream below belongs to whoever opened it."""
+
+
 class _Bounded:
     """A decompressing stream that gives up on hostile input and names the file on damaged input."""
 
-    def __init__(self, stream: io.BufferedIOBase | BinaryIO, source: Source) -> None:
+    def __init__(self, stream: io.BufferedIOBase | BinaryIO, raw: _Counted, name: str) -> None:
         self._stream = stream
-        self._source = source
+        self._raw = raw
+        self._name = name
         self._total = 0
-        self._limit = max(_FREE_EXPANSION, MAX_EXPANSION * source.stored_bytes)
 
     def read(self, size: int = -1) -> bytes:
         import zlib
@@ -185,29 +219,32 @@ class _Bounded:
         from isal import isal_zlib
 
         if size is None or size < 0:
-            size = self._limit + 1
+            return b"".join(iter(lambda: self.read(_BLOCK), b""))
         try:
             block = self._stream.read(size)
         except (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError) as error:
             raise TraceFormatError(
                 "the compressed content is damaged",
-                path=self._source.name,
+                path=self._name,
                 offset=self._total,
                 expected="a whole gzip or zstandard stream",
                 found=str(error),
-                hint="Copy the file again; if its writer was killed, what precedes the damage can still be loaded",
+                hint="Copy the file again; if its writer was killed, what precedes the damage is readable",
             ) from error
         self._total += len(block)
-        if self._total > self._limit:
+        if self._total > max(_FREE_EXPANSION, MAX_EXPANSION * self._raw.consumed):
             raise TraceFormatError(
                 "the compressed content expands without bound",
-                path=self._source.name,
+                path=self._name,
                 offset=self._total,
                 expected=f"at most {MAX_EXPANSION} times the stored size",
-                found=f"more than {self._limit} bytes",
+                found=f"{self._total} bytes from {self._raw.consumed}",
                 hint="Decompress it yourself if you trust it",
             )
         return block
+
+    def readable(self) -> bool:
+        return True
 
     def close(self) -> None:
         self._stream.close()
@@ -244,72 +281,32 @@ def archive_members(source: Source) -> list[tuple[str, int]]:
 
 @contextmanager
 def _open_member(path: Path, member: str) -> Iterator[BinaryIO]:
-    """Open one member of an archive as a seekable stream of its stored bytes."""
+    """Open one member of an archive as a forward stream of its stored bytes."""
     outer = Source(path)
-    kind = archive_kind(outer)
+    label = f"{path}!{member}"
     try:
-        if kind == "zip":
+        if archive_kind(outer) == "zip":
             with zipfile.ZipFile(path) as archive:
                 info = archive.getinfo(member)
-                if info.file_size > MAX_EXPANSION * max(info.compress_size, 1) and info.file_size > _FREE_EXPANSION:
-                    raise TraceFormatError("the archive member expands without bound", path=f"{path}!{member}")
+                allowed = max(_FREE_EXPANSION, MAX_EXPANSION * info.compress_size)
+                if info.file_size > allowed:
+                    raise TraceFormatError(
+                        "the archive member expands without bound",
+                        path=label,
+                        expected=f"at most {allowed} bytes",
+                        found=f"{info.file_size} bytes",
+                        hint="Extract it yourself if you trust it",
+                    )
                 with archive.open(info) as stream:
                     yield cast(BinaryIO, stream)
             return
         with outer.open() as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
             for entry in tar:
                 if entry.name == member and entry.isfile():
-                    opened = tar.extractfile(entry)
-                    assert opened is not None
-                    yield cast(BinaryIO, _Forward(opened))
+                    yield cast(BinaryIO, tar.extractfile(entry))
                     return
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError) as error:
-        raise TraceFormatError("the archive is damaged", path=f"{path}!{member}", found=str(error)) from error
+        raise TraceFormatError("the archive is damaged", path=label, found=str(error)) from error
     except KeyError:
         pass
-    raise TraceFormatError("the archive has no such member", path=f"{path}!{member}")
-
-
-class _Forward:
-    """A forward stream of a tar member that can still go back to its start after a first small read."""
-
-    def __init__(self, stream: BinaryIO | io.IOBase) -> None:
-        self._stream = stream
-        self._held = b""
-        self._at_start = True
-
-    def read(self, size: int = -1) -> bytes:
-        if self._held:
-            out, self._held = (self._held, b"") if size < 0 or size >= len(self._held) else (self._held[:size], self._held[size:])
-            return out
-        block = cast(BinaryIO, self._stream).read(size)
-        if self._at_start and 0 <= size <= 4:
-            self._first = block
-        else:
-            self._first = b""
-        self._at_start = False
-        return block
-
-    def readinto(self, buffer: bytearray) -> int:
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        if whence == io.SEEK_END:
-            total = len(self._held)
-            while block := cast(BinaryIO, self._stream).read(_BLOCK):
-                total += len(block)
-            self._total = total
-            return total
-        if offset == 0 and whence == 0:
-            self._held = getattr(self, "_first", b"")
-            self._at_start = True
-            return 0
-        raise io.UnsupportedOperation("a tar member is read forward")
-
-    def tell(self) -> int:
-        return getattr(self, "_total", 0)
-
-    def seekable(self) -> bool:
-        return False
+    raise TraceFormatError("the archive has no such member", path=label)
