@@ -1,0 +1,218 @@
+"""The capture extension: programs, the delegate, the process-wide configuration, clocks, writers.
+
+Importing the module registers the delegate ``TensorRTBackend`` with the executorch runtime that it was
+built against (once per process). It needs no torch.
+
+Errors: ``torchtrt_viz.errors.CaptureError`` (with ``error_name`` such as ``"InvalidArgument"`` and ``code``)
+for everything that the runtime refuses, ``OptionError`` (key, value, choices) for options that cannot be.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NotRequired, TypedDict, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+OptionValue = bool | int | str
+Level = Literal["off", "delegate", "phases", "layers"]
+Format = Literal["etdump", "perfetto", "trex"]
+
+class ClockAnchor(TypedDict):
+    """Clocks read together. ``ticks * numerator / denominator`` is ns since an origin private to the process."""
+
+    what: str  # "session", "etdump", "now"
+    ticks_before: int
+    ticks_after: int
+    monotonic_ns: int  # CLOCK_MONOTONIC, as time.perf_counter_ns()
+    unix_ns: int
+    tick_numerator: int
+    tick_denominator: int
+
+class ValueMeta(TypedDict):
+    """An input or output of a method."""
+
+    tag: str  # "tensor", "int", "double", "bool", "string", "none", "list_..."
+    name: NotRequired[str]
+    dtype: NotRequired[str]  # numpy name, or "bfloat16"
+    sizes: NotRequired[list[int]]  # upper bounds where the program is dynamic
+    dim_order: NotRequired[list[int]]
+    nbytes: NotRequired[int]
+
+class MethodMeta(TypedDict):
+    name: str
+    inputs: list[ValueMeta]
+    outputs: list[ValueMeta]
+    backends: list[str]  # ids of the backends that the method's delegates use
+    instructions: int
+
+class EngineInfo(TypedDict):
+    """An engine instance: one delegate of one loaded method, or one engine of an opaque package."""
+
+    engine_id: str  # stable: content hash, method, delegate index
+    name: str
+    method: str
+    delegate_index: int
+    instance: int  # 0, 1, ... for engines with one engine_id alive or once alive in the process
+    runtime: Literal["host", "tensorrt"]
+    owner: Literal["executorch", "torch"]
+    level: Level
+    level_source: Literal["load_option", "process", "compile_spec", "default"]
+    format: Format
+    path_prefix: str
+    calls: int
+    failed_calls: int
+    attachments: int  # times that a layer profiler was attached to an execution context
+    contexts: int  # execution contexts made
+    layers: list[str]  # ids of the layers seen, in first-seen order
+    files: list[str]  # sidecars written
+    alive: bool
+    last_error: str
+
+class BlockInfo(TypedDict):
+    """One block (run data) of the ETDump, in the file's order: what the file itself cannot say."""
+
+    name: str  # "Default" (loading) or "Execute"
+    method: str  # "" when not known
+    start_ticks: int
+    end_ticks: int
+    thread: int
+    status: Literal["ok", "failed", "unfinished"]
+    error: str
+    events: int
+
+@final
+class Session:
+    """A loaded ``.pte``: the module, its tracer and its engines live and die together.
+
+    Parameters
+    ----------
+    pte_path
+        The program.
+    options
+        Load-time options by backend id and key.
+    trace
+        Attach an event tracer.
+    method_only
+        Have the runtime record methods and delegates' events only, no operators.
+    load_methods
+        Load every method now, so that wrong options fail here; False: at first use.
+    mmap
+        Map the file instead of reading it.
+    """
+
+    def __init__(
+        self,
+        pte_path: str,
+        options: Mapping[str, Mapping[str, OptionValue]] = ...,
+        *,
+        trace: bool = True,
+        method_only: bool = False,
+        load_methods: bool = True,
+        mmap: bool = True,
+    ) -> None: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def traced(self) -> bool: ...
+    def methods(self) -> list[str]: ...
+    def method_meta(self, method: str) -> MethodMeta: ...
+    def load_method(self, method: str) -> None: ...
+    def is_loaded(self, method: str) -> bool: ...
+    def run(self, method: str, inputs: Sequence[object] = ()) -> list[Any]:
+        """Run a method; the GIL is released while it executes, and runs of one session wait for one another.
+
+        Inputs are numpy arrays, any DLPack tensors on the CPU (by pointer where dense in the order that the
+        program expects, else copied), int, float or bool. Outputs are numpy arrays that own their data
+        (bfloat16: a DLPack object for ``torch.from_dlpack``), int, float, bool, str, None or lists of them.
+        """
+    def etdump(self) -> bytes:
+        """Return every block collected since the session began or was cleared, as an ETDump file. Repeatable."""
+    def blocks(self) -> list[BlockInfo]: ...
+    def clear(self) -> None:
+        """Forget the blocks collected so far."""
+    def event_count(self) -> int: ...
+    def engines(self) -> list[EngineInfo]: ...
+    def anchors(self) -> list[ClockAnchor]:
+        """Return the anchors taken when the session was made and at each ``etdump()``."""
+    def close(self) -> None:
+        """Release the program. Blocks collected stay readable."""
+    def __enter__(self) -> Session: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+class Columns(TypedDict):
+    """Recorded spans of engine calls, one row each. Times in ticks (see ``clock_anchor``)."""
+
+    engine: NDArray[np.int32]  # row of `engines`
+    call: NDArray[np.int64]
+    kind: NDArray[np.int8]  # 0 delegate, 1 phase, 2 layer
+    name: NDArray[np.int32]  # row of `names`
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    timing: NDArray[np.int8]  # row of `timings`: how the times were got
+    names: list[str]
+    timings: list[str]
+    engines: list[EngineInfo]
+    dropped: int  # rows that did not fit
+
+@final
+class Recording:
+    """Collects the spans of every engine in the process, whoever calls it, until stopped."""
+
+    def __init__(self, capacity: int = ...) -> None: ...
+    def stop(self) -> Columns: ...
+
+class ProfileConfig(TypedDict):
+    execution: bool
+    level: Level
+    format: Format
+    path_prefix: str
+    generation: int
+
+def clock_anchor() -> ClockAnchor: ...
+def registered_backends() -> list[str]: ...
+def built_with() -> dict[str, str]:
+    """Return versions that the extension was built with: executorch, torch, simdjson, compiler, package."""
+
+def delegate_status() -> dict[str, str]:
+    """Return whether ``TensorRTBackend`` of this process is ours: ``{"status": "registered" | ..., "detail": ...}``."""
+
+def engines() -> list[EngineInfo]:
+    """Return every engine instance that this process has made and that still lives or left files."""
+
+def get_profile() -> ProfileConfig: ...
+def set_profile(
+    *,
+    execution: bool | None = None,
+    level: str | None = None,
+    format: str | None = None,
+    path_prefix: str | None = None,
+) -> int:
+    """Change the process-wide configuration, all or nothing; return the new generation."""
+
+def set_rank(rank: int | None) -> None:
+    """Say which rank this process is: it becomes part of the sidecars' names."""
+
+def wrap_backend(backend: str, wrapper: str, options: Mapping[str, OptionValue] = ...) -> None:
+    """Register a proxy delegate ``wrapper`` (an id of the same length) that times every call of ``backend``."""
+
+class LayerRow(TypedDict):
+    name: str
+    total_ns: int
+    calls: int
+    median_ns: NotRequired[int]
+
+def write_layers_trex(count: int, layers: Sequence[LayerRow]) -> bytes:
+    """Return a TREX profile (trtexec's shape): count header, then total, average, median, percentage by layer."""
+
+def write_perfetto_json(events: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any] = ...) -> bytes:
+    """Return Chrome trace-event JSON of complete events: name, track, start_ns, dur_ns, args."""
+
+def write_perfetto_protobuf(events: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any] = ...) -> bytes:
+    """Return a Perfetto protobuf trace of the same events."""
+
+def parse_blob(blob: bytes) -> dict[str, Any]:
+    """Return header, metadata (parsed) and payload kind of a TR01/TR02 blob; raise CaptureError when it is damaged."""
+
+TENSORRT_ENGINE: Final[bool]
+"""Whether the TensorRT engine was built in."""
