@@ -1,0 +1,51 @@
+"""``trtprofile export``: a trace in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from torchtrt_viz.cli.show import TABLES
+
+SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "xlsx": ".xlsx", "markdown": ".md", "html": ".html", "perfetto": ".pftrace"}
+
+
+@click.command("export")
+@click.argument("path", type=click.Path())
+@click.option("--to", "to", required=True, type=click.Choice(list(SUFFIXES)), help="What to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to; default: beside the input.")
+@click.option(
+    "--table",
+    default="operators",
+    show_default=True,
+    type=click.Choice((*TABLES, "spans", "tracks", "instants", "counters", "flows")),
+    help="Which table, for the table formats.",
+)
+@click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+def command(path: str, to: str, output: Path | None, table: str, etrecord: str | None, force: bool) -> None:
+    """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto)."""
+    import torchtrt_viz as tv
+    from torchtrt_viz.trace import Trace
+
+    loaded = tv.load(path, etrecord=etrecord, progress=True)
+    if output is None:
+        stem = Path(path).name.split(".")[0] or "trace"
+        name = stem if to in ("html", "perfetto") else f"{stem}.{table}"
+        output = Path(path).resolve().parent / (name + SUFFIXES[to])
+    if output.exists() and not force:
+        raise click.ClickException(f"{output} exists; --force overwrites it")
+    if to in ("html", "perfetto"):
+        if not isinstance(loaded, Trace):
+            raise click.ClickException(f"{path} holds several ranks: export one rank's file, or write a report")
+        if to == "html":
+            loaded.to_html(output)
+        else:
+            loaded.to_perfetto(output)
+    else:
+        from torchtrt_viz.report.table import write_table
+
+        frame = getattr(loaded, table)
+        write_table(frame() if callable(frame) else frame, output)
+    click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")

@@ -1,0 +1,54 @@
+"""``trtprofile show``: what a trace holds, as tables on the terminal."""
+
+from __future__ import annotations
+
+import click
+
+from torchtrt_viz.cli.output import heading, print_frame, print_warnings
+
+TABLES = ("summary", "questions", "operators", "kernels", "delegates", "phases", "layers", "memory", "host_gpu")
+
+
+@click.command("show")
+@click.argument("paths", nargs=-1, required=True, type=click.Path())
+@click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
+@click.option("--table", "tables", multiple=True, type=click.Choice(TABLES), help="Show this table (repeatable).")
+@click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Rows of each table.")
+@click.option("--format", "format_", help="Read as this format instead of telling it by the content.")
+@click.option("--strict", is_flag=True, help="Fail at the first damage instead of loading what is whole.")
+def command(
+    paths: tuple[str, ...],
+    etrecord: str | None,
+    tables: tuple[str, ...],
+    limit: int,
+    format_: str | None,
+    strict: bool,
+) -> None:
+    """Print what PATHS (a trace, an archive, a folder, several files) hold."""
+    import torchtrt_viz as tv
+    from torchtrt_viz.trace import Trace
+
+    loaded = tv.load(
+        paths[0] if len(paths) == 1 else list(paths),
+        etrecord=etrecord,
+        format=format_,
+        strict=strict,
+        progress=True,
+    )
+    click.echo(repr(loaded))
+    if not isinstance(loaded, Trace):
+        heading("Ranks")
+        print_frame(loaded.ranks, limit=limit)
+        if not tables or "operators" in tables:
+            heading("Operators over the ranks (host; ns)")
+            print_frame(loaded.operators(), limit=limit)
+        return
+    print_warnings(loaded.meta["warnings"])
+    for name in tables or TABLES:
+        frame = getattr(loaded, name)()
+        if len(frame) == 0:
+            if tables:
+                heading(f"{name}: nothing of it was recorded")
+            continue
+        heading(f"{name}")
+        print_frame(frame, limit=limit)
