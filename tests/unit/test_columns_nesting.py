@@ -18,7 +18,9 @@ def _columns(rows):
 
 def test_a_hand_computed_tree():
     # outer 0..100 holds a 10..40 (which holds b 20..30) and c 50..60; d on another track
-    parent, depth, self_ns, overlaps = nest(*_columns([(0, 0, 100), (0, 10, 30), (0, 20, 10), (0, 50, 10), (1, 5, 7)]))
+    parent, depth, self_ns, overlaps = nest(
+        *_columns([(0, 0, 100), (0, 10, 30), (0, 20, 10), (0, 50, 10), (1, 5, 7)])
+    )
     assert parent.tolist() == [-1, 0, 1, 0, -1]
     assert depth.tolist() == [0, 1, 2, 1, 0]
     assert self_ns.tolist() == [100 - 30 - 10, 20, 10, 10, 7]
