@@ -165,7 +165,9 @@ def _series(column: Column, value: Any, length: int) -> Any:
             )
         return pd.array(value, dtype=column.dtype)
     if value is None:
-        raise ValueError(f"column {column.name} has to be given")
+        if length:
+            raise ValueError(f"column {column.name} has to be given")
+        return np.empty(0, dtype=column.dtype)
     if np.isscalar(value):
         return np.full(length, value, dtype=column.dtype)
     if isinstance(value, pd.api.extensions.ExtensionArray):
