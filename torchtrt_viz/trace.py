@@ -121,7 +121,7 @@ class Trace:
         spans = self.spans
         keep = spans["timing"].cat.codes == schema.TIMINGS.index("measured")
         frame = spans if bool(keep.all()) else spans[keep]
-        return frame.astype({"start_ns": "int64"}, copy=False)
+        return frame if frame["start_ns"].dtype == "int64" else frame.astype({"start_ns": "int64"})
 
     @property
     def duration_ns(self) -> int | None:
