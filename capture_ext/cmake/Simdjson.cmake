@@ -4,7 +4,9 @@
 # FETCHCONTENT_SOURCE_DIR_SIMDJSON at an unpacked release.
 include_guard(GLOBAL)
 
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # seen by every room, whichever asks first
 find_package(simdjson 3.0 QUIET)
+unset(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL)
 if(NOT TARGET simdjson::simdjson)
   message(STATUS "simdjson is not installed: fetching its release")
   include(FetchContent)
