@@ -1,0 +1,167 @@
+"""What is known of an event beyond its name: shapes, module, source line, call stack.
+
+Formats record these in different places: in the event's own arguments (shapes of a torch profile, module
+and source line of an ETRecord), or as Python frames that enclose the event. Nothing is guessed: where
+nothing was recorded the value is None.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.ancestry import nearest
+from torchtrt_viz.analysis.rows import among, choice, names_matching, strings
+from torchtrt_viz.trace import Trace
+
+__all__ = ["ATTRIBUTES", "attribute"]
+
+Ints = NDArray[np.int64]
+Objects = NDArray[Any]
+
+_MODULE_FRAME = re.compile(r"^nn\.Module: ")
+_SOURCE_FRAME = re.compile(r"\(\d+\): ")
+
+
+def attribute(trace: Trace, rows: Ints, name: str) -> Objects:
+    """Return one attribute of the spans at ``rows`` as text, None where it was not recorded.
+
+    Parameters
+    ----------
+    name
+        ``shape`` (input dimensions), ``dtype`` (input types), ``module`` (path of the ``nn.Module``),
+        ``source`` (file and line), ``stack`` (Python frames, outermost first, joined by ``;``),
+        ``op_type`` (operators of the exported graph), ``track``, ``iteration``, ``run_id``, ``kind``.
+
+    Raises
+    ------
+    OptionError
+        For another name.
+    """
+    choice("by", name, ATTRIBUTES)
+    return _READERS[name](trace, rows)
+
+
+def _arguments(*keys: str) -> Callable[[Trace, Ints], Objects]:
+    def read(trace: Trace, rows: Ints) -> Objects:
+        return _from_args(trace, rows, keys)
+
+    return read
+
+
+def _from_args(trace: Trace, rows: Ints, keys: tuple[str, ...]) -> Objects:
+    out = np.full(len(rows), None, dtype=object)
+    for position, details in enumerate(trace.args.read(rows)):
+        for key in keys:
+            if key in details:
+                out[position] = as_text(details[key])
+                break
+    return out
+
+
+def as_text(value: Any) -> str | None:
+    """Return an argument's value as one line of text; None for nothing."""
+    if value is None or value in ("", [], ()):
+        return None
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def _module(trace: Trace, rows: Ints) -> Objects:
+    out = _from_args(trace, rows, ("module", "module_path", "nn_module"))
+    missing = np.flatnonzero(out == None)  # noqa: E711 - element by element
+    if len(missing):
+        spans = trace.spans
+        frames = among(spans["kind"], ("python",)) & names_matching(spans["name"], _MODULE_FRAME)
+        out[missing] = _enclosing_names(trace, rows[missing], frames)
+    return out
+
+
+def _source(trace: Trace, rows: Ints) -> Objects:
+    out = _from_args(trace, rows, ("source", "source_line"))
+    missing = np.flatnonzero(out == None)  # noqa: E711
+    if len(missing):
+        spans = trace.spans
+        frames = among(spans["kind"], ("python",)) & names_matching(spans["name"], _SOURCE_FRAME)
+        out[missing] = _enclosing_names(trace, rows[missing], frames)
+    return out
+
+
+def _stack(trace: Trace, rows: Ints) -> Objects:
+    out = _from_args(trace, rows, ("stack", "Call stack", "stack_trace"))
+    missing = np.flatnonzero(out == None)  # noqa: E711
+    if len(missing):
+        out[missing] = python_stacks(trace, rows[missing])
+    return out
+
+
+def python_stacks(trace: Trace, rows: Ints) -> Objects:
+    """Return the enclosing Python frames of each row, outermost first, joined by ``;``."""
+    spans = trace.spans
+    above = nearest(spans["parent"].to_numpy(), among(spans["kind"], ("python",)))
+    names = strings(spans["name"])
+    known: dict[int, str | None] = {-1: None}
+
+    def stack(row: int) -> str | None:
+        path: list[int] = []
+        while row not in known:
+            path.append(row)
+            row = int(above[row])
+        text = known[row]
+        for row in reversed(path):
+            text = str(names[row]) if text is None else f"{text};{names[row]}"
+            known[row] = text
+        return text
+
+    out = np.full(len(rows), None, dtype=object)
+    for position, frame in enumerate(above[rows]):
+        out[position] = stack(int(frame))
+    return out
+
+
+def _enclosing_names(trace: Trace, rows: Ints, frames: NDArray[np.bool_]) -> Objects:
+    if not frames.any():
+        return np.full(len(rows), None, dtype=object)
+    above = nearest(trace.spans["parent"].to_numpy(), frames)[rows]
+    names = strings(trace.spans["name"])
+    out = np.full(len(rows), None, dtype=object)
+    known = above >= 0
+    out[known] = names[above[known]]
+    return out
+
+
+def _track(trace: Trace, rows: Ints) -> Objects:
+    labels = trace.tracks["label"].to_numpy(dtype=object)
+    out: Objects = labels[trace.spans["track"].to_numpy()[rows]]
+    return out
+
+
+def _column(name: str) -> Callable[[Trace, Ints], Objects]:
+    def read(trace: Trace, rows: Ints) -> Objects:
+        column = trace.spans[name]
+        values = strings(column) if hasattr(column, "cat") else column.to_numpy()
+        out: Objects = values[rows]
+        return out
+
+    return read
+
+
+_READERS: dict[str, Callable[[Trace, Ints], Objects]] = {
+    "shape": _arguments("Input Dims", "Input dims", "input_shapes"),
+    "dtype": _arguments("Input type", "input_types"),
+    "op_type": _arguments("op_types", "op_type"),
+    "module": _module,
+    "source": _source,
+    "stack": _stack,
+    "track": _track,
+    "iteration": _column("iteration"),
+    "run_id": _column("run_id"),
+    "kind": _column("kind"),
+}
+ATTRIBUTES = tuple(_READERS)

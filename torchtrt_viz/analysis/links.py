@@ -1,0 +1,100 @@
+"""From device work back to the host: which call launched it, and which operator made that call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.ancestry import nearest
+from torchtrt_viz.analysis.device import DeviceWork, device_work
+from torchtrt_viz.analysis.rows import among, ints
+from torchtrt_viz.trace import Trace
+
+__all__ = ["Launches", "launches", "operators_of"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Launches:
+    """Device work with the host call that launched each piece.
+
+    Attributes
+    ----------
+    work
+        The device work, ordered by start.
+    host
+        Row of the launching host span, -1 where the trace does not tell.
+    """
+
+    work: DeviceWork
+    host: Ints
+
+
+def launches(trace: Trace, work: DeviceWork | None = None) -> Launches:
+    """Find the launching host span of every piece of device work.
+
+    The correlation id decides; where a piece has none, a flow that ends at it does. One call may launch
+    many kernels (a CUDA graph). When several host spans carry an id, the one of kind runtime that started
+    last wins: a driver call inside a runtime call is the launch itself.
+    """
+    work = device_work(trace) if work is None else work
+    spans = trace.spans
+    correlation = spans["correlation"].to_numpy()
+    candidates = np.flatnonzero(
+        (correlation > 0) & among(spans["domain"], ("host",)) & among(spans["kind"], ("runtime",))
+    )
+    start = ints(spans["start_ns"])[candidates]
+    candidates = candidates[np.argsort(start, kind="stable")]
+    host = _lookup(correlation[work.row], correlation[candidates], candidates)
+    host[correlation[work.row] <= 0] = -1
+    missing = host < 0
+    if missing.any() and len(trace.flows):
+        by_target = _flow_sources(trace)
+        host[missing] = by_target[work.row[missing]]
+    return Launches(work, host)
+
+
+def operators_of(trace: Trace, found: Launches, is_operator: NDArray[np.bool_]) -> Ints:
+    """Return for every piece of device work the row of the innermost operator that launched it, -1 unknown.
+
+    That is the operator around the launching call; where the call is not in the trace, the operator with
+    the same external id.
+    """
+    parent = trace.spans["parent"].to_numpy()
+    above = nearest(parent, is_operator)
+    out = np.where(found.host >= 0, above[found.host], -1)
+    missing = out < 0
+    if missing.any():
+        external = trace.spans["external_id"].to_numpy()
+        candidates = np.flatnonzero(is_operator & (external > 0))
+        wanted = external[found.work.row[missing]]
+        by_id = _lookup(wanted, external[candidates], candidates)
+        by_id[wanted <= 0] = -1
+        out[missing] = by_id
+    return out
+
+
+def _lookup(wanted: Ints, keys: Ints, rows: Ints) -> Ints:
+    """Return the row of each wanted key, -1 where absent; of equal keys the last one wins."""
+    if len(keys) == 0:
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys, kind="stable")
+    keys, rows = keys[order], rows[order]
+    position = np.searchsorted(keys, wanted, side="right") - 1
+    inside = np.maximum(position, 0)
+    out: Ints = np.where((position >= 0) & (keys[inside] == wanted), rows[inside], -1)
+    return out
+
+
+def _flow_sources(trace: Trace) -> Ints:
+    out = np.full(len(trace.spans), -1, np.int64)
+    source = trace.flows["source"].to_numpy()
+    target = trace.flows["target"].to_numpy()
+    known = (source >= 0) & (target >= 0)
+    source, target = source[known], target[known]
+    host = among(trace.spans["domain"], ("host",))[source]
+    out[target[host]] = source[host]
+    return out
