@@ -1,9 +1,9 @@
 // Module torchtrt_viz._native.columns: algorithms over whole columns.
-#include "columns/nesting.hpp"
-
 #include <stdexcept>
 
 #include "bindings/handover.hpp"
+#include "bindings/timeline.hpp"
+#include "columns/nesting.hpp"
 
 namespace tv = torchtrt_viz;
 namespace nb = nanobind;
@@ -30,4 +30,6 @@ NB_MODULE(columns, m) {
       "Return (parent, depth, self_ns, overlaps) of spans on tracks.\n\n"
       "Spans wholly inside another are its children; spans that only overlap are siblings and counted in\n"
       "`overlaps`. Columns: track int32, start_ns and dur_ns int64, of one length.");
+
+  bind_timeline(m);
 }
