@@ -1,0 +1,33 @@
+"""Export: from a torch module to a program whose regions run in the ``TensorRTBackend`` delegate.
+
+``export_program`` does it in one call. Who has a pipeline of his own takes :class:`TensorRTPartitioner`
+and hands it to ``executorch.exir.to_edge_transform_and_lower``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtrt_viz.export.backend import TensorRTBackend
+    from torchtrt_viz.export.partitioner import TensorRTPartitioner
+    from torchtrt_viz.export.program import ExportedFile, Method, export_program
+
+_HOME = {
+    "ExportedFile": "torchtrt_viz.export.program",
+    "Method": "torchtrt_viz.export.program",
+    "TensorRTBackend": "torchtrt_viz.export.backend",
+    "TensorRTPartitioner": "torchtrt_viz.export.partitioner",
+    "export_program": "torchtrt_viz.export.program",
+}
+
+__all__ = ["ExportedFile", "Method", "TensorRTBackend", "TensorRTPartitioner", "export_program"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'torchtrt_viz.export' has no attribute {name!r}")
