@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["IntervalSet", "cover", "intersect", "length", "merge", "subtract", "union"]
+__all__ = ["IntervalSet", "cover", "inside_of", "intersect", "length", "merge", "subtract", "union"]
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -63,11 +63,11 @@ def _sweep(a: IntervalSet, b: IntervalSet, keep: Callable[[Mask, Mask], Mask]) -
     if len(edges) < 2:
         return _NONE, _NONE
     left = edges[:-1]
-    wanted = keep(_inside(a, left), _inside(b, left))
+    wanted = keep(inside_of(a, left), inside_of(b, left))
     return merge(left[wanted], edges[1:][wanted])
 
 
-def _inside(intervals: IntervalSet, at: Ints) -> Mask:
+def inside_of(intervals: IntervalSet, at: Ints) -> Mask:
     """Say for each time whether it lies in the set."""
     if len(intervals[0]) == 0:
         return np.zeros(len(at), bool)
