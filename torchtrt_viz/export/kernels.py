@@ -87,7 +87,7 @@ def _out_kernel(overload: Any) -> str | None:
 
 
 def xnnpack_groups(program: ExportedProgram) -> list[list[torch.fx.Node]]:
-    """Groups of nodes that XNNPACK takes: an operator each, with the quantise and constant nodes of its own."""
+    """Groups of nodes that XNNPACK takes: an operator each, with its own quantise and constant nodes."""
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
     # reasons for a refusal are logged for people who write partitioner configs, as warnings
