@@ -1,0 +1,198 @@
+"""Steps over the ranks of a session, and the ranks that are behind.
+
+Only durations are compared, each measured on its rank's own clock: nothing here needs clocks that agree.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from torchtrt_viz.session import Session
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["session_collectives", "session_steps", "stragglers", "trace_collectives", "trace_steps"]
+
+#: How serving engines and this package name the range of one engine step.
+_ENGINE_STEP = re.compile(r"(?:engine_step|prefill_step|decode_step|execute_(?:context|new|\d)|step)[\[_ #]")
+#: Prefixes under which torch's communication libraries record a collective on the host.
+_COLLECTIVE = ("gloo:", "nccl:", "ucc:", "mpi:", "xccl:")
+_POINT_TO_POINT = re.compile(r":i?(?:send|recv)(?:_any_source)?$")
+_NUMBER = re.compile(r"#(\d+)$")
+_RANK = ["session", "rank", "role", "instance", "host"]
+
+
+def trace_steps(trace: Trace) -> pd.DataFrame:
+    """Steps of one trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step`` (number in the profiler's count where it is recorded, else the position from 0),
+        ``name``, ``start_ns`` (on the trace's base), ``dur_ns``. Profiler steps where there are any; else
+        the ranges that a serving engine puts around its steps; else no rows.
+    """
+    spans = trace.measured
+    spans = spans[spans["domain"] == "host"]
+    steps = spans[spans["kind"] == "step"]
+    if steps.empty:
+        names = spans["name"].cat.categories
+        engine = [n for n in names if _ENGINE_STEP.match(str(n))]
+        steps = spans[spans["name"].isin(engine) & (spans["kind"] == "annotation")]
+    steps = steps.sort_values("start_ns", kind="stable")
+    name = steps["name"].astype(object)
+    numbers = [_NUMBER.search(str(n)) for n in name]
+    counted = bool(numbers) and all(n is not None for n in numbers)
+    step = [int(n[1]) for n in numbers if n is not None] if counted else list(range(len(steps)))
+    return pd.DataFrame(
+        {
+            "step": np.asarray(step, dtype=np.int64),
+            "name": name.to_numpy(),
+            "start_ns": steps["start_ns"].to_numpy(),
+            "dur_ns": steps["dur_ns"].to_numpy(),
+        }
+    )
+
+
+def session_steps(session: Session) -> pd.DataFrame:
+    """Duration of each step on each rank.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rank's columns, then ``step``, ``name``, ``start_ns`` (on that rank's own base), ``dur_ns``;
+        ``median_ns`` (over the ranks of the same session, role and cycle that have a step of this number)
+        and ``behind_ns`` (``dur_ns`` less the median). Equal numbers are equal counts, not the same
+        moment and not necessarily the same work.
+    """
+    frame = session.map(trace_steps)
+    groups = frame.groupby(["session", "role", "cycle", "step"], dropna=False)["dur_ns"]
+    frame["median_ns"] = groups.transform("median")
+    frame["behind_ns"] = frame["dur_ns"] - frame["median_ns"]
+    return frame
+
+
+def trace_collectives(trace: Trace) -> pd.DataFrame:
+    """Collectives of one trace in order: ``name``, ``number`` (from 0, per name), ``dur_ns``."""
+    spans = trace.measured
+    names = spans["name"].cat.categories
+    library = [n for n in names if str(n).startswith(_COLLECTIVE) and not _POINT_TO_POINT.search(str(n))]
+    is_range = spans["name"].isin(library) & spans["kind"].isin(["annotation", "communication", "other"])
+    found = spans[is_range & (spans["domain"] == "host")]
+    if found.empty:
+        found = spans[spans["kind"] == "communication"]
+    found = found.sort_values("start_ns", kind="stable")
+    name = found["name"].astype(object)
+    return pd.DataFrame(
+        {
+            "name": name.to_numpy(),
+            "number": name.groupby(name, sort=False).cumcount().to_numpy(),
+            "dur_ns": found["dur_ns"].to_numpy(),
+        }
+    )
+
+
+def session_collectives(session: Session) -> pd.DataFrame:
+    """Collectives over ranks: for whom the others waited.
+
+    All ranks leave a collective at about the same moment, so the one that is in it for the shortest time
+    entered it last. That needs no common clock. Only collectives that every rank of a session, role and
+    cycle recorded equally often are compared: with other counts nothing says which belong together.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``session``, ``role``, ``cycle``, ``name``, ``number`` (occurrence from 0), ``ranks``, ``min_ns``,
+        ``max_ns`` (time in the collective, ns), ``last_rank`` (number of the rank that entered last),
+        ``wait_ns`` (time that the other ranks spent beyond the shortest, ns, summed).
+    """
+    frame = session.map(trace_collectives)
+    group = ["session", "role", "cycle", "name"]
+    columns = [*group, "number", "ranks", "min_ns", "max_ns", "last_rank", "wait_ns"]
+    if frame.empty:
+        return pd.DataFrame(columns=columns)
+    counts = frame.groupby([*group, "rank", "instance", "host"], dropna=False)["number"].transform("size")
+    same = frame.assign(_count=counts).groupby(group, dropna=False)["_count"]
+    frame = frame[(same.transform("min") == same.transform("max")).to_numpy()].reset_index(drop=True)
+    groups = frame.groupby([*group, "number"], dropna=False, sort=False)
+    frame = frame[(groups["dur_ns"].transform("size") > 1).to_numpy()].reset_index(drop=True)
+    groups = frame.groupby([*group, "number"], dropna=False, sort=False)
+    out = groups.agg(
+        ranks=("dur_ns", "size"), min_ns=("dur_ns", "min"), max_ns=("dur_ns", "max"), total=("dur_ns", "sum")
+    ).reset_index()
+    out["last_rank"] = frame.loc[groups["dur_ns"].idxmin().to_numpy(), "rank"].array
+    out["wait_ns"] = out.pop("total") - out["ranks"] * out["min_ns"]
+    return out[columns]
+
+
+def stragglers(session: Session) -> pd.DataFrame:
+    """Ranks by how much the others wait for them, or how far they are behind.
+
+    Where ranks meet in collectives, a slow rank makes every rank's steps equally long: whom the others wait
+    for shows in the collectives only. Ranks that work apart are told by their steps.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a rank, the slowest first: the rank's columns, then
+
+        ``waited_for_ns``
+            Time that other ranks spent in collectives waiting for this one to enter, ns, summed over them;
+            NA without comparable collectives (see :func:`session_collectives`).
+        ``last_in``
+            Collectives that it entered last.
+        ``steps``
+            Steps that at least two ranks of its session and role have.
+        ``step_ns``
+            Their durations on this rank, ns, summed.
+        ``behind_ns``, ``behind_pct``
+            Sum over steps of the difference from the median rank, ns, and in percent of the median's sum.
+        ``slowest``
+            Steps in which it took longest.
+    """
+    waits = session_collectives(session)
+    frame = session_steps(session)
+    groups = frame.groupby(["session", "role", "cycle", "step"], dropna=False)["dur_ns"]
+    frame["slowest"] = frame["dur_ns"] == groups.transform("max")
+    frame = frame[(groups.transform("size") > 1).to_numpy()]
+    steps = (
+        frame.groupby(_RANK, dropna=False, sort=False)
+        .agg(
+            steps=("step", "size"),
+            step_ns=("dur_ns", "sum"),
+            median=("median_ns", "sum"),
+            behind_ns=("behind_ns", "sum"),
+            slowest=("slowest", "sum"),
+        )
+        .reset_index()
+    )
+    median = steps.pop("median").astype("Float64")
+    steps.insert(len(_RANK) + 3, "behind_pct", 100.0 * steps["behind_ns"] / median.where(median > 0))
+    ranks = session.ranks
+    everyone = ranks.loc[ranks["what"].eq("trace") & ranks["state"].ne("missing"), _RANK].drop_duplicates()
+    late = waits.groupby(["session", "role", "last_rank"], dropna=False).agg(
+        waited_for_ns=("wait_ns", "sum"), last_in=("wait_ns", "size")
+    )
+    late = late.reset_index().rename(columns={"last_rank": "rank"})
+    out = _joined(everyone, late, ["session", "role", "rank"])
+    out = _joined(out, steps, _RANK)
+    if len(waits):
+        met = set(zip(waits["session"], waits["role"], strict=True))
+        compared = [pair in met for pair in zip(out["session"], out["role"], strict=True)]
+        for column in ("waited_for_ns", "last_in"):
+            out[column] = out[column].mask(out[column].isna() & pd.Series(compared), 0)
+    for column in ("waited_for_ns", "last_in", "steps", "step_ns", "slowest"):
+        out[column] = out[column].astype("Int64")
+    return out.sort_values(
+        ["waited_for_ns", "behind_ns"], ascending=False, na_position="last", kind="stable"
+    ).reset_index(drop=True)
+
+
+def _joined(left: pd.DataFrame, right: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Join on columns that may be missing (None equals None)."""
+    made = {key: right[key].astype(left[key].dtype) for key in keys}
+    return left.merge(right.assign(**made), on=keys, how="left")

@@ -1,0 +1,102 @@
+"""One function over the traces of many ranks: here, one after the other, or as tasks of a dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torchtrt_viz.errors import MissingDependencyError, TraceFormatError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchtrt_viz.loaders.options import LoadOptions
+    from torchtrt_viz.loaders.rank_files import RankFile
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["Result", "run_here", "run_tasks"]
+
+Result = tuple["pd.DataFrame | None", "str | None"]
+"""A rank's frame, or None and why its trace could not be read."""
+
+_RETRIES = 2
+
+
+def run_here(
+    load: Callable[[int], Trace], row: int, function: Callable[..., pd.DataFrame], options: dict[str, Any]
+) -> Result:
+    """Read one trace and reduce it in this process."""
+    try:
+        trace = load(row)
+    except TraceFormatError as error:
+        return None, str(error)
+    return function(trace, **options), None
+
+
+def run_one(
+    file: RankFile, load_options: LoadOptions, function: Callable[..., pd.DataFrame], options: dict[str, Any]
+) -> Result:
+    """Read one trace and reduce it: the whole work of a task."""
+    try:
+        trace = file.load(load_options)
+    except TraceFormatError as error:
+        return None, str(error)
+    return function(trace, **options), None
+
+
+def run_tasks(
+    files: Sequence[RankFile],
+    load_options: LoadOptions,
+    function: Callable[..., pd.DataFrame],
+    options: dict[str, Any],
+) -> Iterable[Result]:
+    """Run one task for each rank on the current client, or on dask's threads.
+
+    Results come in the order of ``files``. A task whose worker is lost is run again elsewhere. No more
+    results are held than have not been taken yet.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without dask.
+    """
+    try:
+        import dask
+    except ImportError as error:
+        raise MissingDependencyError("dask", "cluster", "spread the ranks of a session over tasks") from error
+    load_options = replace(load_options, progress=None, warnings=[])
+    client = _client()
+    if client is not None:
+        return _from_client(client, files, load_options, function, options)
+    tasks = [dask.delayed(run_one)(file, load_options, function, options) for file in files]
+    results: tuple[Result, ...] = dask.compute(*tasks)
+    return iter(results)
+
+
+def _client() -> Any:
+    """Return the current distributed client, None when there is none."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        return None
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+def _from_client(
+    client: Any,
+    files: Sequence[RankFile],
+    load_options: LoadOptions,
+    function: Callable[..., pd.DataFrame],
+    options: dict[str, Any],
+) -> Iterator[Result]:
+    futures = [
+        client.submit(run_one, file, load_options, function, options, pure=False, retries=_RETRIES)
+        for file in files
+    ]
+    for i in range(len(futures)):
+        yield futures[i].result()
+        futures[i] = None  # the cluster may forget it
