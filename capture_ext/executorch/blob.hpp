@@ -20,30 +20,35 @@
 //
 // The metadata, one JSON object. Keys that are not listed are ignored.
 //
-//   io_bindings   [{"name": str, "dtype": str, "shape": [int, ...], "is_input": bool}, ...]: inputs in the order
+//   io_bindings   [{"name": str, "dtype": str, "shape": [int, ...], "is_input": bool}, ...]: inputs in the
+//   order
 //                 of the delegate's arguments, then outputs in theirs. dtype as numpy writes it ("float32",
 //                 "bool", ...) or "bfloat16", a leading "torch." is accepted; -1 in a shape is a dynamic
 //                 dimension. May be absent or empty for the host engine, which then asks the inner program.
-//   aliased_io    [{"output": int | str, "input": int | str, "kind": "kv_cache_update" | "user"}, ...]: positions
+//   aliased_io    [{"output": int | str, "input": int | str, "kind": "kv_cache_update" | "user"}, ...]:
+//   positions
 //                 among outputs and inputs, or names of bindings. After each call the input's storage holds
 //                 the output's value too.
 //   torchtrt_viz  what this project adds, an object; absent in blobs of Torch-TensorRT:
 //       "version"         1
 //       "engine_runtime"  "host"
 //       "engine_name"     name of the region, unique in the program; [A-Za-z0-9_.-]+, else those are replaced
-//       "stateful"        bool, default false: the inner program keeps state from call to call, so it must not
+//       "stateful"        bool, default false: the inner program keeps state from call to call, so it must
+//       not
 //                         be set up anew when layers are switched on after loading
 //       "layers"          [{"id": str, "name": str, "op": str, "nodes": [str, ...], "module": str}, ...]:
 //                         what is known ahead of time of layers, by id; all fields but "id" optional
 //
-// Layer ids of the host engine, which the debug-handle map should list as string identifiers, "%04d" being the
-// index of the instruction in the inner program's method:
+// Layer ids of the host engine, which the debug-handle map should list as string identifiers, "%04d" being
+// the index of the instruction in the inner program's method:
 //
-//   layer_%04d_<op>     an operator: <op> is the kernel as the runtime names it without "native_call_", such as
+//   layer_%04d_<op>     an operator: <op> is the kernel as the runtime names it without "native_call_", such
+//   as
 //                       "add.out" (an operator without a name of its own: "op")
 //   layer_%04d_%03d     operator number %03d (from 000, in execution order) inside the XNNPACK call at that
 //                       instruction
-//   layer_%04d_rest     the time of a delegate's call at that instruction outside the operators that it reports
+//   layer_%04d_rest     the time of a delegate's call at that instruction outside the operators that it
+//   reports
 //
 #pragma once
 
@@ -99,8 +104,8 @@ struct EngineBlob {
   std::vector<LayerSpec> layers;
 };
 
-// Every offset and size is checked before it is used; a damaged blob gives a message that names the field, the
-// value found and what was expected.
+// Every offset and size is checked before it is used; a damaged blob gives a message that names the field,
+// the value found and what was expected.
 Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out);
 
 }  // namespace torchtrt_viz

@@ -1,0 +1,80 @@
+// What an engine is: something that binds tensors, infers shapes, runs, and reports layers.
+//
+// An Engine knows nothing of profiling levels, files, ExecuTorch or torch. InstrumentedEngine
+// (core/instrumented_engine.hpp) owns it, serialises its calls under one mutex and times the phases; the
+// delegate (executorch/) and the torch operator (torch_ops/) adapt their runtime's tensors to it. Kinds:
+// host_engine/ and tensorrt/, chosen by the payload's magic (executorch/blob.hpp).
+//
+// The order within a call, all of it under the mutex:
+//
+//   bind_inputs  infer_shapes  bind_outputs  enqueue  stage_outputs  synchronize  collect
+//
+// A step that fails ends the call; the next call starts with bind_inputs again. Before the first call, and
+// each time that the profiling level changes: want_layers; once, after the first want_layers: prepare.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/layers.hpp"
+#include "core/span.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+
+namespace torchtrt_viz {
+
+struct BindingInfo {
+  std::string name;
+  DType dtype = DType::float32;
+  Dims sizes;  // upper bounds of dynamic dimensions
+};
+
+// Spans that an engine has finished measuring: layers of this call, or, for an engine that works
+// asynchronously, layers and device time of earlier ones. `call` says of which.
+using SpanReports = std::vector<SpanRecord>;
+
+class Engine {
+ public:
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  // Waits for work in flight before it releases anything that the work uses.
+  virtual ~Engine() = default;
+
+  virtual std::string_view runtime() const = 0;  // "host" or "tensorrt": named in every artifact
+  virtual std::span<const BindingInfo> inputs() const = 0;
+  virtual std::span<const BindingInfo> outputs() const = 0;
+
+  // Validates inputs and sets their addresses and shapes. Waits first for an earlier call that still uses
+  // the bindings, where the runtime's own contract makes it wait.
+  virtual Status bind_inputs(std::span<const TensorView> inputs) = 0;
+  virtual Status infer_shapes() = 0;
+  // Calls OutputView::resize where it knows the sizes by now.
+  virtual Status bind_outputs(std::span<OutputView> outputs) = 0;
+  // `stream` is the caller's CUDA stream or null; the host engine has none. `record_layers`: somebody will
+  // read the layers of this call; false closes the gate of an attached profiler.
+  virtual Status enqueue(std::uint64_t call, void* stream, bool record_layers) = 0;
+  // Copies to where the caller wants outputs, and sizes that are known only now.
+  virtual Status stage_outputs(std::span<OutputView> outputs) = 0;
+  // Only what the call's contract needs with profiling off: profiling never adds a wait.
+  virtual Status synchronize() = 0;
+
+  // Layer records may be asked for from now on, or will not be. A profiler is attached at most once per
+  // execution context. May make a new context where the runtime cannot attach to a living one.
+  virtual Status want_layers(bool wanted) = 0;
+  // Makes the execution context, so that what is wrong with the payload shows at load.
+  virtual Status prepare() = 0;
+  virtual std::int64_t attachments() const = 0;  // profilers attached so far
+  virtual std::int64_t contexts() const = 0;     // execution contexts made so far
+
+  // Moves reports that are complete to the end of `out`, without waiting for any that are not.
+  virtual void collect(SpanReports& out) = 0;
+  virtual const LayerTable& layers() const = 0;
+  // JSON of TREX's graph.json shape: {"Layers": [...], "Bindings": [...]}.
+  virtual std::string layer_information() const = 0;
+};
+
+}  // namespace torchtrt_viz

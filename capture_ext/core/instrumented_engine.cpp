@@ -1,0 +1,193 @@
+#include "core/instrumented_engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/atomic_file.hpp"
+#include "core/clock.hpp"
+
+namespace torchtrt_viz {
+namespace {
+
+NameId phase_id(Phase phase) {
+  static const auto ids = [] {
+    std::array<NameId, kPhaseNames.size()> out{};
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = intern_name(kPhaseNames[i]);
+    return out;
+  }();
+  return ids[static_cast<std::size_t>(phase)];
+}
+
+}  // namespace
+
+InstrumentedEngine::InstrumentedEngine(std::unique_ptr<Engine> engine, EngineIdentity identity,
+                                       Options options)
+    : options_(std::move(options)), entry_(register_engine(std::move(identity))), engine_(std::move(engine)) {
+  info_ = entry_->info();
+}
+
+Status InstrumentedEngine::create(std::unique_ptr<Engine> engine, EngineIdentity identity, Options options,
+                                  std::unique_ptr<InstrumentedEngine>& out) {
+  std::unique_ptr<InstrumentedEngine> made(
+      new InstrumentedEngine(std::move(engine), std::move(identity), std::move(options)));
+  const std::lock_guard lock(made->mutex_);
+  auto status = made->apply(true);
+  if (status.ok()) status = made->engine_->prepare();
+  if (!status.ok()) {
+    made->entry_->update([&](EngineInfo& info) { info.last_error = status.message; });
+    return status;
+  }
+  made->entry_->update([&](EngineInfo& info) {
+    info.contexts = made->engine_->contexts();
+    info.attachments = made->engine_->attachments();
+  });
+  out = std::move(made);
+  return status;
+}
+
+InstrumentedEngine::~InstrumentedEngine() {
+  const std::lock_guard lock(mutex_);
+  engine_.reset();
+  if (sidecar_) sidecar_->stop();
+  entry_->update([](EngineInfo& info) { info.alive = false; });
+}
+
+// Under the mutex, when the process-wide configuration is another than the one applied last.
+Status InstrumentedEngine::apply(bool loading) {
+  const auto process = config_snapshot();
+  applied_generation_ = process.generation;
+  const auto settings = resolve(options_.load, process, options_.specs);
+  info_.level = settings.level;
+  info_.level_source = settings.source;
+  info_.format = settings.format;
+  info_.path_prefix = settings.path_prefix;
+  Status status;
+  const bool files = settings.level != Level::off && settings.format != Format::etdump;
+  if (files) {
+    status = check_directory(settings.path_prefix);
+    if (!status.ok() && loading) return status;
+  }
+  if (files && status.ok()) {
+    if (!sidecar_) sidecar_ = Sidecar::make(entry_, options_.sidecars);
+    sidecar_->configure(settings.format, settings.path_prefix);
+  } else if (sidecar_) {
+    sidecar_->stop();
+  }
+  auto wanted = engine_->want_layers(settings.level == Level::layers);
+  if (!wanted.ok()) {
+    if (loading) return wanted;
+    info_.level = std::min(settings.level, Level::phases);  // the engine works on, without layers
+    status = std::move(wanted);
+  }
+  level_.store(info_.level, std::memory_order_relaxed);
+  entry_->update([&](EngineInfo& info) {
+    info.level = info_.level;
+    info.level_source = info_.level_source;
+    info.format = info_.format;
+    info.path_prefix = info_.path_prefix;
+    info.contexts = engine_->contexts();
+    info.attachments = engine_->attachments();
+    if (!status.ok()) info.last_error = status.message;
+  });
+  return Status::success();
+}
+
+Status InstrumentedEngine::call(std::span<const TensorView> inputs, std::span<OutputView> outputs,
+                                void* stream, ReportSink* sink, std::int64_t entered_ns) {
+  const std::lock_guard lock(mutex_);
+  if (config_generation() != applied_generation_) [[unlikely]] {
+    if (auto status = apply(false); !status.ok()) return status;
+  }
+  const auto call = entry_->count_call();
+  auto level = level_.load(std::memory_order_relaxed);
+  Status status;
+  if (level == Level::off) {
+    status = run(call, inputs, outputs, stream);
+  } else {
+    const bool files = sidecar_ && sidecar_->active();
+    if (!files && !recording()) level = sink == nullptr ? Level::off : std::min(level, sink->limit());
+    if (level == Level::off) {
+      status = run(call, inputs, outputs, stream);
+    } else {
+      status = run_measured(call, level, inputs, outputs, stream, entered_ns);
+      publish(call, status, sink);
+    }
+  }
+  if (!status.ok()) [[unlikely]] {
+    entry_->update([&](EngineInfo& info) {
+      info.failed_calls += 1;
+      info.last_error = status.message;
+    });
+  }
+  return status;
+}
+
+Status InstrumentedEngine::run(std::uint64_t call, std::span<const TensorView> inputs,
+                               std::span<OutputView> outputs, void* stream) {
+  auto status = engine_->bind_inputs(inputs);
+  if (status.ok()) status = engine_->infer_shapes();
+  if (status.ok()) status = engine_->bind_outputs(outputs);
+  if (status.ok()) status = engine_->enqueue(call, stream, false);
+  if (status.ok()) status = engine_->stage_outputs(outputs);
+  if (status.ok()) status = engine_->synchronize();
+  return status;
+}
+
+Status InstrumentedEngine::run_measured(std::uint64_t call, Level level, std::span<const TensorView> inputs,
+                                        std::span<OutputView> outputs, void* stream,
+                                        std::int64_t entered_ns) {
+  spans_.clear();
+  const auto begin = entered_ns != 0 ? entered_ns : monotonic_ns();
+  const auto add = [&](Phase phase, SpanKind kind, std::int64_t start, std::int64_t end) {
+    SpanRecord span;
+    span.start_ns = start;
+    span.end_ns = end;
+    span.call = call;
+    span.name = phase_id(phase);
+    span.kind = kind;
+    spans_.push_back(span);
+  };
+  // A phase that fails has its span all the same: it ends where it failed.
+  const auto step = [&](Phase phase, auto&& work) {
+    if (level < Level::phases) return work();
+    const auto start = monotonic_ns();
+    auto status = work();
+    const auto end = monotonic_ns();
+    if (phase == Phase::enqueue_host && level >= Level::layers) engine_->collect(spans_);
+    add(phase, SpanKind::phase, start, end);
+    return status;
+  };
+  auto status = step(Phase::input_binding, [&] { return engine_->bind_inputs(inputs); });
+  if (status.ok()) status = step(Phase::shape_inference, [&] { return engine_->infer_shapes(); });
+  if (status.ok()) status = step(Phase::output_binding, [&] { return engine_->bind_outputs(outputs); });
+  if (status.ok()) {
+    status =
+        step(Phase::enqueue_host, [&] { return engine_->enqueue(call, stream, level >= Level::layers); });
+  }
+  if (status.ok()) status = step(Phase::output_staging, [&] { return engine_->stage_outputs(outputs); });
+  if (status.ok()) status = step(Phase::synchronize, [&] { return engine_->synchronize(); });
+  if (level >= Level::layers) engine_->collect(spans_);
+  add(Phase::delegate, SpanKind::delegate, begin, monotonic_ns());
+  return status;
+}
+
+void InstrumentedEngine::publish(std::uint64_t call, const Status& status, ReportSink* sink) {
+  const auto& layers = engine_->layers();
+  if (layers.rows().size() != layers_published_) {
+    entry_->update([&](EngineInfo& info) {
+      for (const auto& row : std::span(layers.rows()).subspan(layers_published_))
+        info.layers.push_back(row.id);
+    });
+    layers_published_ = layers.rows().size();
+    if (sidecar_) sidecar_->set_layer_information(engine_->layer_information());
+  }
+  if (sink != nullptr) sink->report({info_, layers, spans_, call, status});
+  if (recording()) record_spans(entry_, layers, spans_);
+  if (sidecar_ && sidecar_->active()) {
+    sidecar_->add(spans_, layers);
+    sidecar_->maybe_flush();
+  }
+}
+
+}  // namespace torchtrt_viz
