@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torchtrt_viz.analysis.groups import Groups
 from torchtrt_viz.errors import OptionError
 
-__all__ = ["duration_columns", "floats", "integers", "order", "percent", "text"]
+__all__ = ["duration_columns", "floats", "integers", "order", "percent", "records", "text"]
 
 
 def integers(values: ArrayLike, known: ArrayLike | bool = True) -> pd.arrays.IntegerArray:
@@ -33,6 +33,11 @@ def text(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     out = np.empty(len(values), dtype=object)
     out[:] = [None if value is None or value is pd.NA else str(value) for value in values]
     return out
+
+
+def records(frame: pd.DataFrame) -> Iterator[Any]:
+    """Go through the rows of a small table: ``row.column`` is a value."""
+    yield from frame.itertuples(index=False)
 
 
 def percent(part: ArrayLike, whole: float | None = None) -> pd.arrays.FloatingArray:

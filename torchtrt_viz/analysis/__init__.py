@@ -1,0 +1,62 @@
+"""Findings from traces: a trace goes in, a pandas frame comes out, nothing is drawn.
+
+The tables that a trace offers as methods have their homes here, next to the analyses that look deeper. All
+times are integer nanoseconds; host time and GPU time are never added; sums of kernel durations are not wall
+time; what was not collected is missing, never 0. The docstring of each function names every column.
+
+The tables that `Trace` offers as methods (operators, kernels, delegates, phases, layers, memory, host_gpu,
+questions, summary) live in the modules of these names. The functions below are called with a trace,
+``analysis.temporal_breakdown(trace)``.
+
+Host and device:
+
+==========================================  ==================================================
+`temporal_breakdown`, `overlap`,            compute, communication, copies, idle; what hides what
+`kernel_types`
+`idle_causes`, `idle_gaps`                  why a stream or a device had nothing to do
+`launch_delays`, `launch_stats`,            from the host's call to the device's work
+`graph_launches`
+`queue_length`, `queue_summary`,            how much work waits between them
+`blocked_on_full_queue`
+`delegate_gaps`, `orchestration`            what happens between delegates
+`provenance`                                which events lead back to the model
+==========================================  ==================================================
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "blocked_on_full_queue": "queues",
+    "delegate_gaps": "gaps",
+    "graph_launches": "launch",
+    "idle_causes": "idle",
+    "idle_gaps": "idle",
+    "kernel_types": "temporal",
+    "kernels": "operators",
+    "launch_delays": "launch",
+    "launch_stats": "launch",
+    "orchestration": "gaps",
+    "overlap": "temporal",
+    "phases": "delegates",
+    "provenance": "origins",
+    "queue_length": "queues",
+    "queue_summary": "queues",
+    "temporal_breakdown": "temporal",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f"torchtrt_viz.analysis.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'torchtrt_viz.analysis' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))
