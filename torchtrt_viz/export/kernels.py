@@ -22,13 +22,23 @@ def host_kernels() -> frozenset[str]:
     return frozenset(portable_lib._get_operator_names())
 
 
+def _overload(target: Any) -> Any:
+    """Return the operator behind a target, edge dialect or not; None for Python functions."""
+    import torch
+
+    if isinstance(target, torch._ops.OpOverload):
+        return target
+    inner = getattr(target, "_op", None)
+    return inner if isinstance(inner, torch._ops.OpOverload) else None
+
+
 def operator_name(node: torch.fx.Node) -> str:
     """Operator of a node as ATen writes it, ``aten.add.Tensor``."""
     target: Any = node.target
-    overload = getattr(target, "_op", target)
-    schema = getattr(overload, "_schema", None)
-    if schema is None:
+    overload = _overload(target)
+    if overload is None:
         return str(getattr(target, "__name__", target))
+    schema = overload._schema
     return f"{schema.name.replace('::', '.')}.{schema.overload_name or 'default'}"
 
 
@@ -48,8 +58,8 @@ def kernel_of(node: torch.fx.Node) -> str | None:
     target: Any = node.target
     if target is operator.getitem:
         return "getitem"
-    overload = getattr(target, "_op", target)
-    if getattr(overload, "_schema", None) is None:
+    overload = _overload(target)
+    if overload is None:
         from executorch.exir.passes.executorch_prim_ops_registry import (
             _PYTHON_SYM_OPS_TO_EXECUTORCH_SYM_OPS,
         )
@@ -57,7 +67,7 @@ def kernel_of(node: torch.fx.Node) -> str | None:
         replaced = _PYTHON_SYM_OPS_TO_EXECUTORCH_SYM_OPS.get(target)
         if replaced is None:
             return None
-        overload = getattr(replaced, "_op", replaced)
+        overload = _overload(replaced)
     name = _out_kernel(overload)
     return name if name in host_kernels() else None
 

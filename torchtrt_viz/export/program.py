@@ -118,6 +118,7 @@ def export_program(
     profile_format: str | None = None,
     profile_path_prefix: str | PathLike[str] | None = None,
     etrecord: bool | str | PathLike[str] = True,
+    initialize_buffers: bool = True,
     share_mutable_buffers: bool = False,
     strict: bool = False,
 ) -> ExportedFile:
@@ -145,6 +146,9 @@ def export_program(
     etrecord
         True writes ``<path stem>.etrecord`` beside the program (operator types, modules and source lines of
         the events); or a path; False writes none. It holds the weights, as executorch makes it.
+    initialize_buffers
+        Store the present content of buffers that the module changes (a key-value cache), so that a run
+        begins as the eager module would. Without it their first content is undefined, and the file smaller.
     share_mutable_buffers
         Let methods share buffers of one name, such as a key-value cache.
     strict
@@ -216,7 +220,9 @@ def export_program(
         planning = MemoryPlanningPass(alloc_graph_input=False, share_mutable_buffers=share_mutable_buffers)
         emitted = manager.to_executorch(
             ExecutorchBackendConfig(
-                memory_planning_pass=planning, emit_mutable_buffer_names=share_mutable_buffers
+                passes=_state_passes(manager) if initialize_buffers else [],
+                memory_planning_pass=planning,
+                emit_mutable_buffer_names=share_mutable_buffers,
             )
         )
     _write(target, lambda part: part.write_bytes(emitted.buffer))
@@ -239,7 +245,9 @@ def _methods(
     if methods is None:
         if inputs is None and kwargs is None:
             raise OptionError("example_inputs", None, "a sequence of inputs (or give methods=)")
-        methods = {"forward": Method(_inputs("example_inputs", inputs or ()), kwargs, shapes)}
+        methods = {
+            "forward": Method(_inputs("example_inputs", () if inputs is None else inputs), kwargs, shapes)
+        }
     elif inputs is not None or kwargs is not None or shapes is not None:
         raise OptionError("methods", sorted(methods), "either methods=, or inputs of the one method forward")
     elif not methods:
@@ -285,6 +293,18 @@ def _forwarding(module: torch.nn.Module, function: str) -> torch.nn.Module:
     twin = copy.copy(module)  # shares parameters and submodules
     twin.forward = getattr(type(module), function).__get__(twin)
     return twin
+
+
+def _state_passes(manager: Any) -> list[Any]:
+    """Passes that have the content of mutated buffers stored in the program."""
+    from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
+
+    names = []
+    for method in sorted(manager.methods):
+        signature = manager.exported_program(method).graph_signature
+        mutated = set(signature.buffers_to_mutate.values())
+        names += [holder for holder, target in signature.inputs_to_buffers.items() if target in mutated]
+    return [InitializedMutableBufferPass(names)] if names else []
 
 
 def _regions(emitted: Any, chosen: Mapping[str, Method]) -> Iterator[Region]:
@@ -337,6 +357,7 @@ def _naming(what: str) -> Iterator[None]:
             # torch's and executorch's own deprecations: nothing that a user of this package can act on
             for category in (FutureWarning, DeprecationWarning):
                 warnings.simplefilter("ignore", category)
+            warnings.filterwarnings("ignore", message="Mutation on a buffer in the model is detected")
             yield
     except (CaptureError, OptionError):
         raise
