@@ -83,27 +83,31 @@ def _event_map(region: ExportedProgram, host: HostProgram) -> dict[str, tuple[in
     for layer in host.layers:
         if not layer.handles:
             continue
+        # which of several operators an XNNPACK call reports is which node, nothing records
+        unknown = set(layer.part_ids) if layer.groups > 1 else set()
         for identifier in layer.ids:
-            # which of several operators an XNNPACK call reports is which node, nothing records
-            if layer.delegated and layer.groups > 1 and not identifier.endswith("_rest"):
-                continue
-            builder.insert_delegate_mapping_entry(handles=list(layer.handles), identifier=identifier)
+            if identifier not in unknown:
+                builder.insert_delegate_mapping_entry(handles=list(layer.handles), identifier=identifier)
     mapping: dict[str, tuple[int, ...]] = builder.get_delegate_mapping()
     return mapping
 
 
 def _layer_table(host: HostProgram) -> list[dict[str, Any]]:
-    table = []
+    """What is known ahead of time of each layer; operators inside an XNNPACK call XNNPACK names itself."""
+    table: list[dict[str, Any]] = []
     for layer in host.layers:
-        known = {"name": layer.name, "module": layer.module, "nodes": [node.name for node in layer.nodes]}
-        if not layer.delegated:
-            table.append({"id": layer.ids[0], "op": layer.op, **known})
-            continue
-        # the operators inside are named by XNNPACK when it runs; what they belong to is known now
-        if layer.groups <= 1:
-            table += [{"id": identifier, "op": layer.op, **known} for identifier in layer.ids]
+        owner = {"module": layer.module, "nodes": [node.name for node in layer.nodes]}
+        if layer.delegated:
+            if layer.groups <= 1:
+                table += [{"id": identifier, **owner} for identifier in layer.part_ids]
+            whole = layer.ids[-1]
+            rest = layer.ids[-2]
+            table.append({"id": rest, "name": f"{layer.name}, outside its operators", "op": "rest", **owner})
+            table.append({"id": whole, "name": layer.name, "op": layer.op, **owner})
         else:
-            table.append({"id": layer.ids[-1], "op": layer.op, **known})
+            table += [
+                {"id": identifier, "name": layer.name, "op": layer.op, **owner} for identifier in layer.ids
+            ]
     return table
 
 

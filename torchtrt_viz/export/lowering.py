@@ -61,14 +61,21 @@ class Layer:
     def ids(self) -> list[str]:
         """Every event id that the host engine can emit for it (``capture_ext/executorch/blob.hpp``).
 
-        A call into XNNPACK reports operators that XNNPACK chose when it was set up: the ids go up to a bound
-        of what it can make of so many nodes (each may be wrapped in changes of layout or type).
+        A call into XNNPACK reports the operators that XNNPACK made when it was set up: the ids go up to a
+        bound of what it can make of so many nodes (each may be wrapped in changes of layout or type).
         """
+        place = f"layer_{self.index:04d}"
         if not self.delegated:
-            return [f"layer_{self.index:04d}_{self.op}"]
+            return [f"{place}_{self.op}", f"{place}_op"]
+        return [*self.part_ids, f"{place}_rest", f"{place}_delegate"]
+
+    @property
+    def part_ids(self) -> list[str]:
+        """Those of the ids that stand for operators inside a call into XNNPACK."""
+        if not self.delegated:
+            return []
         calls = sum(node.target is not operator.getitem for node in self.nodes)
-        bound = min(999, 2 * calls + 4)
-        return [f"layer_{self.index:04d}_{k:03d}" for k in range(bound)] + [f"layer_{self.index:04d}_rest"]
+        return [f"layer_{self.index:04d}_{k:03d}" for k in range(min(1000, 2 * calls + 4))]
 
     @property
     def name(self) -> str:
@@ -149,8 +156,10 @@ def lower_region(region: ExportedProgram, granularity: str = "operator") -> Host
         {"forward": lowered}, compile_config=EdgeCompileConfig(_check_ir_validity=False)
     )
     emitted = manager.to_executorch(
-        # inputs are the delegate's own arguments: no second copy of them
-        ExecutorchBackendConfig(memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False))
+        # inputs and outputs are the delegate's own arguments: nothing is copied in or out
+        ExecutorchBackendConfig(
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False)
+        )
     )
     return HostProgram(bytes(emitted.buffer), tuple(_layers(emitted, by_handle, group_of)))
 
