@@ -1,0 +1,44 @@
+"""Text as tools really write it: byte order marks, UTF-16 from a Windows shell, bytes that are no UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+
+__all__ = ["decode_text", "decoded_head"]
+
+
+def encoding_of(data: bytes) -> tuple[str, int]:
+    """Tell the encoding of ``data`` and the length of its byte order mark.
+
+    UTF-16 without a mark is recognised by the zero bytes that ASCII text has in it.
+    """
+    if data.startswith(codecs.BOM_UTF8):
+        return "utf-8", 3
+    if data.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le", 2
+    if data.startswith(codecs.BOM_UTF16_BE):
+        return "utf-16-be", 2
+    start = data[:64]
+    if len(start) >= 4:
+        if not any(start[0::2]) and all(start[1::2]):
+            return "utf-16-be", 0
+        if not any(start[1::2]) and all(start[0::2]):
+            return "utf-16-le", 0
+    return "utf-8", 0
+
+
+def decode_text(data: bytes) -> tuple[str, str, int | None]:
+    """Decode ``data`` to (text, encoding, byte offset of the first undecodable byte or None).
+
+    Undecodable bytes become U+FFFD. The mark is not part of the text.
+    """
+    encoding, skip = encoding_of(data)
+    try:
+        return data[skip:].decode(encoding), encoding, None
+    except UnicodeDecodeError as error:
+        return data[skip:].decode(encoding, errors="replace"), encoding, skip + error.start
+
+
+def decoded_head(head: bytes) -> str:
+    """Decode the first part of a file, which may end in the middle of a character."""
+    return decode_text(head)[0]

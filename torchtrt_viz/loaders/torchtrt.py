@@ -1,0 +1,49 @@
+"""Files that a Torch-TensorRT engine writes after ``enable_profiling()``.
+
+``E_engine_execution_profile.trace`` (``exectuion`` before June 2025) holds the layers' times summed over
+every call; it looks like a timeline and is none. ``E_input_profile.trace``, ``E_output_profile.trace``,
+``E_enqueue_profile.trace`` and ``E_device_config_profile.trace`` hold framework operators that ran inside
+that phase of the last call, and no duration of the phase itself. ``E_layer_information.json`` is layer
+information as trtexec writes it.
+
+Load the folder to have the files of every engine joined (:mod:`torchtrt_viz.loaders.engine_set` describes the
+result).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchtrt_viz.loaders.engine_files import kind_of, phase_of
+from torchtrt_viz.loaders.engine_trace import read_file
+
+if TYPE_CHECKING:
+    from torchtrt_viz.loaders.options import LoadOptions
+    from torchtrt_viz.loaders.source import Source
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["FORMAT", "read", "sniff"]
+
+FORMAT = "torchtrt"
+
+
+def sniff(head: bytes, filename: str) -> bool:
+    """Tell whether the content is an engine or phase trace of Torch-TensorRT, or its layer information."""
+    kind = kind_of(head, filename)
+    return kind in ("engine_trace", "phase") or (
+        kind == "graph" and filename.lower().endswith("_layer_information.json")
+    )
+
+
+def read(source: Source, options: LoadOptions) -> Trace:
+    """Read one file of an engine.
+
+    Raises
+    ------
+    TraceFormatError
+        When nothing of it is whole, or it is no such file.
+    """
+    kind = kind_of(source.head(), source.filename)
+    if kind not in ("engine_trace", "phase", "graph"):
+        kind = "phase" if phase_of(source.filename) else "engine_trace"
+    return read_file(source, options, kind, FORMAT)
