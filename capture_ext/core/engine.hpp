@@ -70,6 +70,8 @@ class Engine {
   virtual std::int64_t attachments() const = 0;  // profilers attached so far
   virtual std::int64_t contexts() const = 0;     // execution contexts made so far
 
+  // Before the engine goes: waits for work in flight, so that collect() gives what there still is to report.
+  virtual void finish() {}
   // Moves reports that are complete to the end of `out`, without waiting for any that are not.
   virtual void collect(SpanReports& out) = 0;
   virtual const LayerTable& layers() const = 0;

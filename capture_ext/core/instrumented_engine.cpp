@@ -48,6 +48,13 @@ Status InstrumentedEngine::create(std::unique_ptr<Engine> engine, EngineIdentity
 
 InstrumentedEngine::~InstrumentedEngine() {
   const std::lock_guard lock(mutex_);
+  if (level_.load(std::memory_order_relaxed) >= Level::layers) {
+    // What an asynchronous engine measured of its last call is known only now.
+    engine_->finish();
+    spans_.clear();
+    engine_->collect(spans_);
+    if (!spans_.empty()) publish(spans_.back().call, Status::success(), nullptr);
+  }
   engine_.reset();
   if (sidecar_) sidecar_->stop();
   entry_->update([](EngineInfo& info) { info.alive = false; });

@@ -1,0 +1,395 @@
+#include "tensorrt/tensorrt_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/clock.hpp"
+#include "tensorrt/dtype.hpp"
+
+namespace torchtrt_viz {
+namespace {
+
+nvinfer1::Dims to_tensorrt(const Dims& dims) {
+  nvinfer1::Dims out{};
+  out.nbDims = static_cast<std::int32_t>(dims.rank());
+  for (std::size_t i = 0; i < dims.rank(); ++i) out.d[i] = dims[i];
+  return out;
+}
+
+Dims from_tensorrt(const nvinfer1::Dims& dims) {
+  Dims out;
+  for (std::int32_t i = 0; i < dims.nbDims; ++i) out.push_back(dims.d[i]);
+  return out;
+}
+
+bool known(const nvinfer1::Dims& dims) {
+  return dims.nbDims >= 0 && std::all_of(dims.d, dims.d + dims.nbDims, [](auto d) { return d >= 0; });
+}
+
+std::string quoted(const std::string& name) { return "'" + name + "'"; }
+
+}  // namespace
+
+// Memory of an output whose size only the device finds out. TensorRT asks during the enqueue.
+class TensorRtEngine::Allocator final : public nvinfer1::IOutputAllocator {
+ public:
+  Allocator(const TensorRtEngine& engine, DeviceBuffer& buffer) : engine_(engine), buffer_(buffer) {}
+
+  void* reallocateOutputAsync(char const*, void*, std::uint64_t size, std::uint64_t, cudaStream_t) override {
+    status_ = buffer_.reserve(engine_.libraries_, static_cast<std::size_t>(size));
+    return status_.ok() ? buffer_.get() : nullptr;
+  }
+  void notifyShape(char const*, nvinfer1::Dims const& dims) noexcept override {
+    sizes_ = from_tensorrt(dims);
+  }
+
+  const Dims& sizes() const noexcept { return sizes_; }
+
+ private:
+  const TensorRtEngine& engine_;
+  DeviceBuffer& buffer_;
+  Status status_;
+  Dims sizes_;
+};
+
+TensorRtEngine::TensorRtEngine(std::vector<Alias> aliases) : aliases_(std::move(aliases)) {}
+
+Status TensorRtEngine::make(const TensorRtSetup& setup, std::unique_ptr<Engine>& out) {
+  std::unique_ptr<TensorRtEngine> made(new TensorRtEngine(setup.aliases));
+  Status status = made->open(setup);
+  if (status.ok()) out = std::move(made);
+  return status;
+}
+
+Status TensorRtEngine::open(const TensorRtSetup& setup) {
+  device_ = setup.device;
+  if (Status status = Libraries::open(setup.libraries, libraries_); !status.ok()) return status;
+  const DeviceGuard guard(libraries_->cuda(), device_);
+  runtime_.reset(static_cast<nvinfer1::IRuntime*>(libraries_->create_runtime(&logger_)));
+  if (!runtime_) return Status::error(Code::internal, "TensorRT made no runtime" + logger_.explain());
+  engine_.reset(runtime_->deserializeCudaEngine(setup.plan.data(), setup.plan.size()));
+  if (!engine_) {
+    return Status::error(Code::invalid_program,
+                         "TensorRT refused the plan" + logger_.explain() +
+                             ": a plan runs with the TensorRT version and GPU type that it was built for");
+  }
+  if (Status status = read_bindings(); !status.ok()) return status;
+  for (const auto& alias : aliases_) {
+    if (alias.output >= outputs_.size() || alias.input >= inputs_.size()) {
+      return Status::error(Code::invalid_program,
+                           "an aliased binding names an input or output that is not there");
+    }
+  }
+  Status status = make_stream(libraries_, stream_);
+  if (status.ok()) status = make_event(libraries_, false, staged_);
+  if (status.ok()) status = make_event(libraries_, false, done_);
+  return status;
+}
+
+Status TensorRtEngine::read_bindings() {
+  for (std::int32_t i = 0; i < engine_->getNbIOTensors(); ++i) {
+    const char* name = engine_->getIOTensorName(i);
+    const auto dtype = from_tensorrt(engine_->getTensorDataType(name));
+    if (!dtype) {
+      return Status::error(Code::not_supported,
+                           "binding " + quoted(name) + " has a type without whole bytes");
+    }
+    BindingInfo info{name, *dtype, from_tensorrt(engine_->getTensorShape(name))};
+    (engine_->getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT ? inputs_ : outputs_)
+        .push_back(std::move(info));
+  }
+  input_buffers_.resize(inputs_.size());
+  output_buffers_.resize(outputs_.size());
+  input_addresses_.resize(inputs_.size());
+  output_addresses_.resize(outputs_.size());
+  allocators_.resize(outputs_.size());
+  return Status::success();
+}
+
+TensorRtEngine::~TensorRtEngine() {
+  // Nothing that the device still uses may go away under it. The wait that the next call would have made.
+  finish();
+}
+
+Status TensorRtEngine::prepare() {
+  const DeviceGuard guard(libraries_->cuda(), device_);
+  context_.reset(engine_->createExecutionContext());
+  if (!context_) {
+    return Status::error(Code::out_of_memory, "TensorRT made no execution context" + logger_.explain());
+  }
+  ++contexts_;
+  attached_ = false;
+  return want_layers(want_layers_);
+}
+
+Status TensorRtEngine::want_layers(bool wanted) {
+  want_layers_ = wanted;
+  if (!context_ || wanted == attached_) return Status::success();
+  if (!wanted) {
+    // An attached profiler costs device time even when nobody reads it. Its last report is still to come.
+    if (Status status = wait_for_previous(); !status.ok()) return status;
+    context_->setProfiler(nullptr);
+    attached_ = false;
+    return Status::success();
+  }
+  Status status = Status::success();
+  if (!begin_) status = make_event(libraries_, true, begin_);
+  if (status.ok() && !end_) status = make_event(libraries_, true, end_);
+  if (!status.ok()) return status;
+  context_->setProfiler(&profiler_);
+  // With a profiler attached, an enqueue would wait for the device to report. It must not.
+  context_->setEnqueueEmitsProfile(false);
+  attached_ = true;
+  ++attachments_;
+  return status;
+}
+
+const Alias* TensorRtEngine::alias_of_output(std::size_t output) const {
+  const auto found =
+      std::find_if(aliases_.begin(), aliases_.end(), [&](const Alias& a) { return a.output == output; });
+  return found == aliases_.end() ? nullptr : &*found;
+}
+
+Status TensorRtEngine::wait_for_previous() {
+  if (!in_flight_.pending) return Status::success();
+  in_flight_.pending = false;
+  Status status = libraries_->check(libraries_->cuda().event_synchronize(done_.get()),
+                                    "waiting for the previous call of the engine");
+  if (status.ok()) settle();
+  return status;
+}
+
+void TensorRtEngine::settle() {
+  if (!in_flight_.timed) return;
+  in_flight_.timed = false;
+  static const NameId kDeviceTime = intern_name("torchtrt.enqueue_gpu");
+  SpanRecord span;
+  span.call = in_flight_.call;
+  span.timing = Timing::device;
+  span.on_device = true;
+  float ms = 0;
+  if (libraries_->cuda().event_elapsed(&ms, begin_.get(), end_.get()) == cudaSuccess) {
+    span.start_ns = in_flight_.enqueued_ns;
+    span.end_ns = span.start_ns + std::llround(static_cast<double>(ms) * 1e6);
+    span.name = kDeviceTime;
+    span.kind = SpanKind::phase;
+    ready_.push_back(span);
+  }
+  if (!in_flight_.layers || !context_->reportToProfiler()) return;
+  bool lost = false;
+  std::int64_t at = in_flight_.enqueued_ns;
+  for (const auto& time : profiler_.take(lost)) {
+    const std::string id =
+        time.occurrence == 0 ? time.name : time.name + "#" + std::to_string(time.occurrence);
+    span.layer = layers_.row(id, time.name, "");
+    span.name = layers_[span.layer].name_id;
+    span.kind = SpanKind::layer;
+    span.start_ns = at;
+    span.end_ns = at += time.dur_ns;
+    ready_.push_back(span);
+  }
+}
+
+Status TensorRtEngine::bind_inputs(std::span<const TensorView> inputs) {
+  if (inputs.size() != inputs_.size()) {
+    return Status::error(Code::invalid_argument, "the engine takes " + std::to_string(inputs_.size()) +
+                                                     " inputs, got " + std::to_string(inputs.size()));
+  }
+  const CudaApi& cuda = libraries_->cuda();
+  const DeviceGuard guard(cuda, device_);
+  if (Status status = wait_for_previous(); !status.ok()) return status;
+  bound_inputs_.assign(inputs.begin(), inputs.end());
+  staged_inputs_ = false;
+  must_wait_ = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorView& input = inputs[i];
+    const BindingInfo& info = inputs_[i];
+    if (input.dtype != info.dtype) {
+      return Status::error(Code::invalid_type,
+                           "input " + quoted(info.name) + " is " + std::string(dtype_name(input.dtype)) +
+                               ", the engine takes " + std::string(dtype_name(info.dtype)));
+    }
+    if (input.sizes.rank() > static_cast<std::size_t>(nvinfer1::Dims::MAX_DIMS) ||
+        !context_->setInputShape(info.name.c_str(), to_tensorrt(input.sizes))) {
+      return Status::error(Code::invalid_argument, "input " + quoted(info.name) + " cannot have the shape " +
+                                                       to_text(input.sizes) + logger_.explain());
+    }
+    void* address = input.data;
+    if (input.device == DeviceKind::host || input.nbytes() == 0) {
+      if (Status status = input_buffers_[i].reserve(libraries_, input.nbytes()); !status.ok()) return status;
+      address = input_buffers_[i].get();
+      must_wait_ |= input.device == DeviceKind::host;
+      if (input.nbytes() != 0) {
+        staged_inputs_ = true;
+        Status status = libraries_->check(
+            cuda.memcpy_async(address, input.data, input.nbytes(), cudaMemcpyHostToDevice, stream_.get()),
+            "copying an input to the device");
+        if (!status.ok()) return status;
+      }
+    }
+    input_addresses_[i] = address;
+    if (!context_->setTensorAddress(info.name.c_str(), address)) {
+      return Status::error(Code::internal,
+                           "TensorRT refused the address of input " + quoted(info.name) + logger_.explain());
+    }
+  }
+  return staged_inputs_
+             ? libraries_->check(cuda.event_record(staged_.get(), stream_.get()), "recording the copies")
+             : Status::success();
+}
+
+Status TensorRtEngine::infer_shapes() {
+  const char* missing = nullptr;
+  const std::int32_t unknown = context_->inferShapes(1, &missing);
+  if (unknown == 0) return Status::success();
+  return Status::error(Code::invalid_argument,
+                       "the shapes cannot be inferred" +
+                           (missing == nullptr ? std::string() : ": " + quoted(missing) + " is not set") +
+                           logger_.explain());
+}
+
+Status TensorRtEngine::bind_outputs(std::span<OutputView> outputs) {
+  if (outputs.size() != outputs_.size()) {
+    return Status::error(Code::invalid_argument, "the engine gives " + std::to_string(outputs_.size()) +
+                                                     " outputs, room was given for " +
+                                                     std::to_string(outputs.size()));
+  }
+  const DeviceGuard guard(libraries_->cuda(), device_);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    OutputView& output = outputs[i];
+    const char* name = outputs_[i].name.c_str();
+    const nvinfer1::Dims dims = context_->getTensorShape(name);
+    void* address = nullptr;
+    if (!known(dims)) {
+      if (!allocators_[i]) {
+        allocators_[i] = std::make_unique<Allocator>(*this, output_buffers_[i]);
+        if (!context_->setOutputAllocator(name, allocators_[i].get())) {
+          return Status::error(Code::internal,
+                               "TensorRT refused to allocate output " + quoted(name) + logger_.explain());
+        }
+      }
+      must_wait_ = true;  // the size is known only when the device has found it out
+      output_addresses_[i] = nullptr;
+      continue;
+    }
+    if (output.resize != nullptr) {
+      if (Status status = output.resize(output, from_tensorrt(dims)); !status.ok()) return status;
+    } else {
+      output.sizes = from_tensorrt(dims);
+    }
+    output.dtype = outputs_[i].dtype;
+    if (const Alias* alias = alias_of_output(i)) {
+      address = input_addresses_[alias->input];
+    } else if (output.device == DeviceKind::cuda && output.data != nullptr && output.nbytes() != 0) {
+      address = output.data;
+    } else {
+      if (Status status = output_buffers_[i].reserve(libraries_, output.nbytes()); !status.ok())
+        return status;
+      address = output_buffers_[i].get();
+    }
+    must_wait_ |= output.device == DeviceKind::host;
+    output_addresses_[i] = address;
+    if (!context_->setTensorAddress(name, address)) {
+      return Status::error(Code::internal,
+                           "TensorRT refused the address of output " + quoted(name) + logger_.explain());
+    }
+  }
+  return Status::success();
+}
+
+Status TensorRtEngine::enqueue(std::uint64_t call, void* stream, bool record_layers) {
+  const CudaApi& cuda = libraries_->cuda();
+  const DeviceGuard guard(cuda, device_);
+  running_on_ = stream == nullptr ? stream_.get() : static_cast<cudaStream_t>(stream);
+  must_wait_ |= stream == nullptr;
+  if (staged_inputs_ && running_on_ != stream_.get()) {
+    Status status =
+        libraries_->check(cuda.stream_wait_event(running_on_, staged_.get(), 0), "ordering the copies");
+    if (!status.ok()) return status;
+  }
+  in_flight_ = {};
+  in_flight_.call = call;
+  in_flight_.enqueued_ns = record_layers ? monotonic_ns() : 0;
+  const bool timed =
+      record_layers && begin_ && end_ && cuda.event_record(begin_.get(), running_on_) == cudaSuccess;
+  if (!context_->enqueueV3(running_on_)) {
+    return Status::error(Code::internal, "TensorRT could not enqueue the engine" + logger_.explain());
+  }
+  in_flight_.timed = timed && cuda.event_record(end_.get(), running_on_) == cudaSuccess;
+  in_flight_.layers = in_flight_.timed && attached_;
+  Status status =
+      libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the call");
+  in_flight_.pending = status.ok();
+  return status;
+}
+
+Status TensorRtEngine::stage_outputs(std::span<OutputView> outputs) {
+  const CudaApi& cuda = libraries_->cuda();
+  const DeviceGuard guard(cuda, device_);
+  bool copied = false;
+  const auto copy = [&](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    copied = true;
+    return libraries_->check(cuda.memcpy_async(to, from, bytes, kind, running_on_), "copying an output");
+  };
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    OutputView& output = outputs[i];
+    const void* from = output_addresses_[i];
+    if (from == nullptr) {
+      // TensorRT has told the size during the enqueue; the memory is the allocator's.
+      const Dims sizes = allocators_[i]->sizes();
+      output.dtype = outputs_[i].dtype;
+      if (output.resize != nullptr) {
+        if (Status status = output.resize(output, sizes); !status.ok()) return status;
+      } else {
+        output.sizes = sizes;
+      }
+      from = output_buffers_[i].get();
+    }
+    if (output.nbytes() == 0) continue;
+    if (output.data != from) {
+      const auto kind = output.device == DeviceKind::host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+      if (Status status = copy(output.data, from, output.nbytes(), kind); !status.ok()) return status;
+    }
+    // An aliased input that was staged is the caller's storage all the same: its new content goes back.
+    if (const Alias* alias = alias_of_output(i)) {
+      const TensorView& input = bound_inputs_[alias->input];
+      if (input.device == DeviceKind::host && input.data != output.data && input.nbytes() != 0) {
+        Status status =
+            copy(input.data, input_addresses_[alias->input], input.nbytes(), cudaMemcpyDeviceToHost);
+        if (!status.ok()) return status;
+      }
+    }
+  }
+  if (!copied || !in_flight_.pending) return Status::success();
+  return libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the copies");
+}
+
+Status TensorRtEngine::synchronize() {
+  if (!must_wait_ || !in_flight_.pending) return Status::success();
+  in_flight_.pending = false;
+  Status status =
+      libraries_->check(libraries_->cuda().stream_synchronize(running_on_), "waiting for the outputs");
+  if (status.ok()) settle();
+  return status;
+}
+
+void TensorRtEngine::finish() {
+  // A failing wait has nobody left to tell; what it would have settled is lost.
+  (void)wait_for_previous();
+}
+
+void TensorRtEngine::collect(SpanReports& out) {
+  out.insert(out.end(), ready_.begin(), ready_.end());
+  ready_.clear();
+}
+
+std::string TensorRtEngine::layer_information() const {
+  const std::unique_ptr<nvinfer1::IEngineInspector> inspector(engine_->createEngineInspector());
+  if (!inspector) return "{}";
+  if (context_) inspector->setExecutionContext(context_.get());
+  const char* text = inspector->getEngineInformation(nvinfer1::LayerInformationFormat::kJSON);
+  return text == nullptr ? "{}" : text;
+}
+
+}  // namespace torchtrt_viz

@@ -1,0 +1,367 @@
+// The TensorRT engine on the simulated device: what it computes, that it never waits longer than without
+// profiling, and that its device times are the device's. Usage: engine_test NVINFER_STANDIN CUDART_STANDIN
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/instrumented_engine.hpp"
+#include "standins/device.hpp"
+#include "tensorrt/tensorrt_engine.hpp"
+
+namespace {
+
+using namespace torchtrt_viz;
+using standins::standins_counts;
+using standins::standins_faults;
+using standins::standins_host_now;
+
+int failures = 0;
+LibraryNames libraries;
+
+#define CHECK(condition)                                                             \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      ++failures;                                                                    \
+      std::fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+    }                                                                                \
+  } while (false)
+#define CHECK_HAS(text, part)                                                                     \
+  do {                                                                                            \
+    if ((text).find(part) == std::string::npos) {                                                 \
+      ++failures;                                                                                 \
+      std::fprintf(stderr, "%s:%d: '%s' lacks '%s'\n", __FILE__, __LINE__, (text).c_str(), part); \
+    }                                                                                             \
+  } while (false)
+
+constexpr std::int64_t kConvNs = 600'000;
+constexpr std::int64_t kReluNs = 400'000;
+const std::string kPlan =
+    "ftrt\ninput x float32 -1x4\noutput y float32 -1x4\nlayer conv 600000\nlayer relu 200000\nlayer relu "
+    "200000\n";
+const Level kLevels[] = {Level::off, Level::delegate, Level::phases, Level::layers};
+
+struct Sink final : ReportSink {
+  Level limit() const override { return Level::layers; }
+  void report(const CallReport& report) override {
+    spans.insert(spans.end(), report.spans.begin(), report.spans.end());
+  }
+  std::vector<SpanRecord> spans;
+  std::vector<SpanRecord> device(SpanKind kind) const {
+    std::vector<SpanRecord> out;
+    for (const auto& span : spans) {
+      if (span.on_device && span.kind == kind) out.push_back(span);
+    }
+    return out;
+  }
+};
+
+Status make_raw(const std::string& plan, std::unique_ptr<Engine>& out, std::vector<Alias> aliases = {}) {
+  TensorRtSetup setup;
+  setup.plan = std::as_bytes(std::span(plan));
+  setup.aliases = std::move(aliases);
+  setup.libraries = libraries;
+  return TensorRtEngine::make(setup, out);
+}
+
+std::unique_ptr<InstrumentedEngine> make(const std::string& plan, Level level,
+                                         std::vector<Alias> aliases = {}) {
+  std::unique_ptr<Engine> raw;
+  Status status = make_raw(plan, raw, std::move(aliases));
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message.c_str());
+  InstrumentedEngine::Options options;
+  options.load.level = level;
+  std::unique_ptr<InstrumentedEngine> engine;
+  status = InstrumentedEngine::create(std::move(raw), {1, "engine", "forward", 0, "tensorrt", "executorch"},
+                                      options, engine);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message.c_str());
+  return engine;
+}
+
+TensorView input(std::vector<float>& data, std::int64_t rows, DeviceKind device) {
+  TensorView view;
+  view.data = data.data();
+  view.device = device;
+  view.sizes = Dims(std::array<std::int64_t, 2>{rows, 4});
+  return view;
+}
+
+OutputView output(std::vector<float>& data, DeviceKind device) {
+  OutputView view;
+  view.data = data.data();
+  view.device = device;
+  view.capacity = data.size() * sizeof(float);
+  return view;
+}
+
+void results_from_host_memory() {
+  std::int64_t waits_when_off = -1;
+  for (const Level level : kLevels) {
+    auto engine = make(kPlan, level);
+    Sink sink;
+    for (const std::int64_t rows : {2, 1, 5}) {
+      std::vector<float> x(static_cast<std::size_t>(rows) * 4), y(64, -1.0f);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+      auto in = input(x, rows, DeviceKind::host);
+      auto out = output(y, DeviceKind::host);
+      const std::int64_t before = standins_counts()->waits();
+      CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, &sink).ok());
+      const std::int64_t waits = standins_counts()->waits() - before;
+      if (waits_when_off < 0) waits_when_off = waits;
+      CHECK(waits == waits_when_off);
+      CHECK(waits == 1);
+      CHECK(out.sizes == Dims(std::array<std::int64_t, 2>{rows, 4}));
+      for (std::size_t i = 0; i < x.size(); ++i) CHECK(y[i] == 2 * x[i] + 1);
+      CHECK(y[x.size()] == -1.0f);
+    }
+    if (level == Level::layers) {
+      const auto phases = sink.device(SpanKind::phase);
+      const auto layers = sink.device(SpanKind::layer);
+      CHECK(phases.size() == 3 && layers.size() == 9);
+      for (const auto& span : phases) CHECK(span.end_ns - span.start_ns == kConvNs + kReluNs);
+      CHECK(layers[0].end_ns - layers[0].start_ns == kConvNs);
+      // layers of one name stay apart
+      CHECK(engine->engine().layers().rows().size() == 3);
+      CHECK(engine->engine().layers()[1].id == "relu");
+      CHECK(engine->engine().layers()[2].id == "relu#1");
+      CHECK(engine->engine().attachments() == 1 && engine->engine().contexts() == 1);
+    } else {
+      CHECK(sink.device(SpanKind::phase).empty());
+      CHECK(engine->engine().attachments() == 0);
+    }
+  }
+}
+
+// 1 ms of device work, everything on the device, a stream of the caller's.
+void calls_stay_asynchronous() {
+  const auto& cuda = [] {
+    std::shared_ptr<const Libraries> opened;
+    CHECK(Libraries::open(libraries, opened).ok());
+    return opened;
+  }();
+  std::int64_t waits_when_off = -1;
+  for (const Level level : kLevels) {
+    Stream stream;
+    CHECK(make_stream(cuda, stream).ok());
+    auto engine = make(kPlan, level);
+    Sink sink;
+    std::vector<float> x(8, 3.0f), y(8, -1.0f);
+    std::int64_t waits = 0;
+    for (int call = 0; call < 3; ++call) {
+      std::fill(y.begin(), y.end(), -1.0f);
+      auto in = input(x, 2, DeviceKind::cuda);
+      auto out = output(y, DeviceKind::cuda);
+      const std::int64_t waits_before = standins_counts()->waits();
+      const std::int64_t before = standins_host_now();
+      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), &sink).ok());
+      // the second call may wait for the first (the bindings are reused): let the device finish in between
+      CHECK(standins_host_now() - before < 50'000);
+      CHECK(y[0] == -1.0f);  // still in flight
+      waits += standins_counts()->waits() - waits_before;
+      standins::standins_host_advance(2'000'000);
+      CHECK(y[0] == 7.0f);
+    }
+    if (waits_when_off < 0) waits_when_off = waits;
+    CHECK(waits == waits_when_off);
+    if (level == Level::layers) {
+      // the last call's times come when somebody waits for it
+      CHECK(sink.device(SpanKind::phase).size() == 2);
+      const auto phases = sink.device(SpanKind::phase);
+      for (const auto& span : phases) CHECK(span.end_ns - span.start_ns == kConvNs + kReluNs);
+      CHECK(phases[0].call == 0 && phases[1].call == 1);
+      std::int64_t sum = 0;
+      for (const auto& span : sink.device(SpanKind::layer)) sum += span.end_ns - span.start_ns;
+      CHECK(sum == 2 * (kConvNs + kReluNs));
+    }
+  }
+}
+
+// The next call waits for the one in flight, as long as it takes and no longer, at every level alike.
+void a_busy_engine_is_waited_for_once() {
+  std::shared_ptr<const Libraries> cuda;
+  CHECK(Libraries::open(libraries, cuda).ok());
+  for (const Level level : kLevels) {
+    Stream stream;
+    CHECK(make_stream(cuda, stream).ok());
+    std::vector<float> x(8, 3.0f), y(8);  // outlive the work that uses them
+    auto engine = make(kPlan, level);
+    Sink sink;
+    const std::int64_t begin = standins_host_now();
+    const std::int64_t waits = standins_counts()->waits();
+    for (int call = 0; call < 4; ++call) {
+      auto in = input(x, 2, DeviceKind::cuda);
+      auto out = output(y, DeviceKind::cuda);
+      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), &sink).ok());
+    }
+    CHECK(standins_counts()->waits() - waits == 3);
+    const std::int64_t took = standins_host_now() - begin;
+    CHECK(took >= 3 * (kConvNs + kReluNs) && took < 3 * (kConvNs + kReluNs) + 200'000);
+  }
+}
+
+void teardown_waits_and_gives_everything_back() {
+  standins::standins_reset();
+  std::shared_ptr<const Libraries> cuda;
+  CHECK(Libraries::open(libraries, cuda).ok());
+  for (const Level level : kLevels) {
+    Stream stream;
+    CHECK(make_stream(cuda, stream).ok());
+    std::vector<float> x(8, 3.0f), y(8, -1.0f);
+    const std::int64_t waits = standins_counts()->waits();
+    {
+      auto engine = make(kPlan, level);
+      auto in = input(x, 2, DeviceKind::cuda);
+      auto out = output(y, DeviceKind::cuda);
+      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr).ok());
+      CHECK(y[0] == -1.0f);
+    }
+    CHECK(y[0] == 7.0f);
+    CHECK(standins_counts()->waits() - waits == 1);
+  }
+  CHECK(standins_counts()->live_allocations == 0);
+  CHECK(standins_counts()->live_events == 0);
+  CHECK(standins_counts()->live_streams == 0);
+}
+
+void a_recording_gets_the_last_call_at_teardown() {
+  std::shared_ptr<const Libraries> cuda;
+  CHECK(Libraries::open(libraries, cuda).ok());
+  Stream stream;
+  CHECK(make_stream(cuda, stream).ok());
+  std::vector<float> x(8, 3.0f), y(8);
+  Recording recording(1000);
+  {
+    auto engine = make(kPlan, Level::layers);
+    auto in = input(x, 2, DeviceKind::cuda);
+    auto out = output(y, DeviceKind::cuda);
+    CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr).ok());
+  }
+  const auto columns = recording.stop();
+  int device_rows = 0;
+  for (std::size_t i = 0; i < columns.call.size(); ++i) device_rows += columns.on_device[i];
+  CHECK(device_rows == 1 + 3);
+}
+
+void outputs_that_the_device_sizes() {
+  auto engine = make("ftrt\ninput x float32 -1x4\noutput z float32 ?\nlayer nonzero 5000\n", Level::layers);
+  for (const std::int64_t rows : {2, 6}) {
+    std::vector<float> x(static_cast<std::size_t>(rows) * 4, 1.0f), z(16, -1.0f);
+    auto in = input(x, rows, DeviceKind::host);
+    auto out = output(z, DeviceKind::host);
+    CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).ok());
+    CHECK(out.sizes == Dims(std::array<std::int64_t, 1>{rows * 2}));
+    CHECK(z[static_cast<std::size_t>(rows) * 2 - 1] == 3.0f);
+  }
+}
+
+void aliased_storage_stays_the_callers() {
+  const std::string plan = "ftrt\ninput cache float32 2x4\noutput cache_out float32 2x4\nlayer update 1000\n";
+  for (const DeviceKind device : {DeviceKind::host, DeviceKind::cuda}) {
+    auto engine = make(plan, Level::layers, {{0, 0}});
+    std::vector<float> cache(8, 1.0f), seen(8, -1.0f);
+    auto in = input(cache, 2, device);
+    auto out = output(seen, device);
+    CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).ok());
+    CHECK(cache[0] == 3.0f && seen[0] == 3.0f);
+    auto same = output(cache, device);
+    CHECK(engine->call({&in, 1}, {&same, 1}, nullptr, nullptr).ok());
+    CHECK(cache[0] == 7.0f && cache[7] == 7.0f);
+  }
+}
+
+void tensors_without_elements() {
+  auto engine = make(kPlan, Level::layers);
+  std::vector<float> x, y;
+  auto in = input(x, 0, DeviceKind::host);
+  auto out = output(y, DeviceKind::host);
+  CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).ok());
+  CHECK(out.sizes == Dims(std::array<std::int64_t, 2>{0, 4}));
+}
+
+// After a failure the engine works on, and nothing is lost or leaked.
+void failures_say_what_failed() {
+  standins::standins_reset();
+  {
+    auto engine = make(kPlan, Level::layers);
+    std::vector<float> x(8, 3.0f), y(8);
+    const auto call = [&] {
+      auto in = input(x, 2, DeviceKind::host);
+      auto out = output(y, DeviceKind::host);
+      return engine->call({&in, 1}, {&out, 1}, nullptr, nullptr);
+    };
+    const auto check = [&](const char* part, Code code) {
+      const Status status = call();
+      CHECK(!status.ok() && status.code == code);
+      CHECK_HAS(status.message, part);
+      standins_faults()->enqueue = false;
+      CHECK(call().ok());
+      CHECK(y[7] == 7.0f);
+    };
+    standins_faults()->malloc_after = 0;
+    check("allocating device memory", Code::out_of_memory);
+    standins_faults()->memcpy_after = 0;
+    check("copying an input", Code::internal);
+    standins_faults()->memcpy_after = 1;
+    check("copying an output", Code::internal);
+    standins_faults()->synchronize_after = 0;
+    check("waiting for the outputs", Code::internal);
+    standins_faults()->enqueue = true;
+    check("could not enqueue", Code::internal);
+
+    auto in = input(x, 2, DeviceKind::host);
+    auto out = output(y, DeviceKind::host);
+    in.dtype = DType::int64;
+    CHECK_HAS(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).message,
+              "input 'x' is int64, the engine takes float32");
+    in.dtype = DType::float32;
+    in.sizes = Dims(std::array<std::int64_t, 2>{2, 5});
+    CHECK_HAS(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).message, "cannot have the shape (2, 5)");
+    CHECK_HAS(engine->call({}, {&out, 1}, nullptr, nullptr).message, "takes 1 inputs, got 0");
+    CHECK(engine->entry()->info().failed_calls == 8);
+  }
+  standins_faults()->create_context = true;
+  std::unique_ptr<Engine> raw;
+  CHECK(make_raw(kPlan, raw).ok());
+  CHECK_HAS(raw->prepare().message, "no execution context");
+  standins_faults()->create_context = false;
+  standins_faults()->event_create_after = 1;
+  CHECK(make_raw(kPlan, raw).code == Code::out_of_memory);
+  raw.reset();
+  CHECK_HAS(make_raw("ptrt", raw).message, "magic tag does not match");
+  CHECK_HAS(make_raw("ftrt input x int4 4", raw).message, "without whole bytes");
+  CHECK_HAS(make_raw(kPlan, raw, {{3, 0}}).message, "aliased binding");
+  CHECK(standins_counts()->live_allocations == 0);
+  CHECK(standins_counts()->live_events == 0);
+  CHECK(standins_counts()->live_streams == 0);
+
+  const LibraryNames right = libraries;
+  libraries.nvinfer = {"libnvinfer-that-is-not-there.so"};
+  CHECK_HAS(make_raw(kPlan, raw).message, "libnvinfer-that-is-not-there.so");
+  libraries = right;
+  libraries.cudart = {"libm.so.6"};
+  CHECK_HAS(make_raw(kPlan, raw).message, "cudaStreamSynchronize");
+  libraries = right;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: engine_test NVINFER_STANDIN CUDART_STANDIN\n");
+    return 2;
+  }
+  libraries = {{argv[1]}, {argv[2]}};
+  results_from_host_memory();
+  calls_stay_asynchronous();
+  a_busy_engine_is_waited_for_once();
+  teardown_waits_and_gives_everything_back();
+  a_recording_gets_the_last_call_at_teardown();
+  outputs_that_the_device_sizes();
+  aliased_storage_stays_the_callers();
+  tensors_without_elements();
+  failures_say_what_failed();
+  std::printf("%s\n", failures == 0 ? "all passed" : "FAILED");
+  return failures == 0 ? 0 : 1;
+}
