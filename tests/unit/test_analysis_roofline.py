@@ -1,0 +1,179 @@
+"""Operations and bytes by shape against torch's own counter, and the roofline of hand-made traces."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+from trace_builder import Builder
+
+from torchtrt_viz.analysis.devices import Device, device_of, find_device
+from torchtrt_viz.analysis.dtypes import element_bytes
+from torchtrt_viz.analysis.flops import family, work_of
+from torchtrt_viz.analysis.roofline import operator_roofline, precision_of
+from torchtrt_viz.errors import OptionError
+
+
+def _work(name: str, shapes: Any, values: Any = (), dtype: str = "float") -> Any:
+    return work_of(name, shapes, [dtype] * len(shapes), [json.dumps(v) if v != "" else "" for v in values])
+
+
+def test_matrix_products() -> None:
+    assert _work("aten::mm", [[2, 3], [3, 5]]).flops == 2 * 2 * 3 * 5
+    assert _work("aten::mm", [[2, 3], [3, 5]]).bytes == 4 * (6 + 15 + 10)
+    assert _work("aten::addmm", [[5], [2, 3], [3, 5], [], []]).flops == 60
+    assert _work("aten::bmm", [[7, 2, 3], [7, 3, 5]]).flops == 7 * 60
+    assert _work("aten::linear", [[4, 2, 3], [5, 3], [5]]).flops == 2 * 8 * 3 * 5
+    assert _work("aten::matmul", [[4, 2, 3], [3, 5]]).flops == 4 * 60
+    assert _work("aten::matmul", [[4, 1, 2, 3], [6, 3, 5]]).flops == 24 * 60
+    assert _work("aten::matmul", [[3], [3, 5]]).flops == 30
+    assert _work("aten::mm", [[2, 3], [3, 5]], dtype="c10::BFloat16").bytes == 62
+
+
+def test_what_was_not_recorded_is_not_guessed() -> None:
+    assert _work("aten::mm", [[2, 3], []]) is None
+    assert _work("aten::mm", [[2, 3], [4, 5]]) is None
+    assert _work("aten::conv2d", [[1, 3, 8, 8], [4, 3, 3, 3], [4]]) is None, "no stride recorded"
+    assert work_of("aten::mm", None, None, None) is None
+    assert work_of("aten::mm", [[2, 3], [3, 5]], None, None).bytes is None, "no element type recorded"
+    assert family("aten::add") is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "weight", "stride", "padding", "dilation", "groups"),
+    [
+        ((2, 3, 16, 16), (8, 3, 3, 3), [1, 1], [1, 1], [1, 1], 1),
+        ((1, 8, 17, 15), (16, 1, 5, 3), [2, 1], [0, 2], [1, 2], 8),
+        ((1, 4, 9), (6, 2, 3), [2], [1], [1], 2),
+    ],
+)
+def test_convolutions_equal_torch(
+    shape: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> None:
+    torch = pytest.importorskip("torch")
+    from torch.utils.flop_counter import FlopCounterMode
+
+    x, w = torch.randn(shape, requires_grad=True), torch.randn(weight, requires_grad=True)
+    with FlopCounterMode(display=False) as forward:
+        y = torch.ops.aten.convolution(
+            x, w, None, stride, padding, dilation, False, [0] * len(stride), groups
+        )
+    found = _work(
+        "aten::convolution",
+        [list(shape), list(weight), [], [], [], [], [], [], []],
+        ["", "", "", stride, padding, dilation, False, [0], groups],
+    )
+    assert found.flops == forward.get_total_flops()
+    assert found.bytes == 4 * (x.numel() + w.numel() + y.numel())
+    with FlopCounterMode(display=False) as backward:
+        y.sum().backward()
+    values = ["", "", "", [0], stride, padding, dilation, False, [0], groups, [True, True, False]]
+    found = _work("aten::convolution_backward", [list(y.shape), list(shape), list(weight)], values)
+    # either gradient takes as many operations as the forward pass; torch's counter forgets the groups
+    assert found.flops == 2 * forward.get_total_flops()
+    if groups == 1:
+        assert found.flops == backward.get_total_flops()
+
+
+def test_transposed_convolution_equals_torch() -> None:
+    torch = pytest.importorskip("torch")
+    from torch.utils.flop_counter import FlopCounterMode
+
+    x, w = torch.randn(1, 4, 8, 8), torch.randn(4, 6, 3, 3)
+    with FlopCounterMode(display=False) as counter:
+        torch.ops.aten.convolution(x, w, None, [2, 2], [1, 1], [1, 1], True, [0, 0], 1)
+    values = ["", "", "", [2, 2], [1, 1], [1, 1], True, [0, 0], 1]
+    found = _work("aten::convolution", [[1, 4, 8, 8], [4, 6, 3, 3]], values)
+    assert found.flops == counter.get_total_flops()
+
+
+def test_attention_equals_torch() -> None:
+    torch = pytest.importorskip("torch")
+    from torch.utils.flop_counter import FlopCounterMode
+
+    q, k, v = torch.randn(2, 4, 16, 8), torch.randn(2, 4, 24, 8), torch.randn(2, 4, 24, 8)
+    math = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+    with math, FlopCounterMode(display=False) as counter:
+        torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    shapes = [list(q.shape), list(k.shape), list(v.shape), [], [], []]
+    plain = _work("aten::scaled_dot_product_attention", shapes, ["", "", "", "", 0.0, False])
+    assert plain.flops == counter.get_total_flops()
+    causal = _work("aten::scaled_dot_product_attention", shapes, ["", "", "", "", 0.0, True])
+    assert causal.flops == plain.flops // 2
+
+
+def test_element_sizes() -> None:
+    assert element_bytes("c10::Half") == 2
+    assert element_bytes("BFloat16") == 2
+    assert element_bytes("signed char") == 1
+    assert element_bytes("float8_e4m3fn") == 1
+    assert element_bytes("who knows") is None
+    assert element_bytes(None) is None
+    assert precision_of("float") == "fp32"
+    assert precision_of("float", tf32=True) == "tf32"
+    assert precision_of("c10::BFloat16") == "bf16"
+    assert precision_of("bool") is None
+
+
+def test_devices_are_found_by_the_names_that_drivers_give() -> None:
+    assert find_device("NVIDIA A100-SXM4-80GB").bandwidth_gbps == 2039
+    assert find_device("NVIDIA A100-PG509-200").bandwidth_gbps == 1555
+    assert find_device("NVIDIA H100 80GB HBM3").peak("bf16") == pytest.approx(989.4)
+    assert find_device("AMD Instinct MI300X").peak("fp4") is None
+    with pytest.raises(OptionError, match="NVIDIA T4"):
+        find_device("abacus")
+
+
+_DEVICE = Device("toy", bandwidth_gbps=10.0, tflops={"fp32": 1.0})
+
+
+def test_roofline_of_a_gpu_trace() -> None:
+    b = Builder()
+    main, gpu = b.track("main"), b.stream(7)
+    details = {"Input Dims": [[100, 100], [100, 100]], "Input type": ["float", "float"]}
+    b.span("aten::matmul", 0, 50, main, args=details)
+    b.span("aten::mm", 10, 30, main, args=details)
+    b.span("cudaLaunchKernel", 15, 5, main, "runtime", correlation=3)
+    b.span("aten::mm", 100, 30, main, args={})
+    b.span("gemm", 200, 4_000_000, gpu, "kernel", correlation=3)
+    table = operator_roofline(b.build(), device=_DEVICE).set_index("name")
+    row = table.loc["aten::matmul"]
+    assert row["calls"] == 1, "the inner mm is the same work"
+    assert row["domain"] == "gpu"
+    assert row["time_ns"] == 4_000_000
+    assert row["flops"] == 2_000_000
+    assert row["bytes"] == 120_000
+    assert row["intensity"] == pytest.approx(2_000_000 / 120_000)
+    assert row["tflops"] == pytest.approx(2e6 / 4e-3 / 1e12)
+    assert row["gbps"] == pytest.approx(120_000 / 4e-3 / 1e9)
+    assert row["bound"] == "memory"
+    assert row["roof_tflops"] == pytest.approx(2_000_000 / 120_000 * 10 / 1e3)
+    assert row["efficiency_pct"] == pytest.approx(100 * row["tflops"] / row["roof_tflops"])
+    unknown = table.loc["aten::mm"]
+    assert unknown["calls"] == 1
+    assert unknown["flops"] is pd.NA
+    assert unknown["time_ns"] is pd.NA
+    assert pd.isna(unknown["shape"])
+
+
+def test_roofline_of_a_host_trace_needs_no_device() -> None:
+    b = Builder()
+    details = {"Input Dims": [[10, 10], [10, 10]], "Input type": ["float", "float"]}
+    b.span("aten::mm", 0, 2000, b.track("main"), args=details)
+    row = operator_roofline(b.build()).iloc[0]
+    assert row["domain"] == "host"
+    assert row["tflops"] == pytest.approx(2000 / 2e-6 / 1e12)
+    assert row["roof_tflops"] is pd.NA
+    assert pd.isna(row["bound"])
+
+
+def test_the_trace_names_its_device() -> None:
+    b = Builder()
+    b.track("main")
+    assert device_of(b.build(deviceProperties=[{"name": "NVIDIA A100-SXM4-80GB"}] * 2)) is find_device(
+        "A100 80GB"
+    )
+    assert device_of(b.build()) is None
+    assert device_of(b.build(deviceProperties=[{"name": "Unheard of"}])) is None
