@@ -139,6 +139,18 @@ void bind_timeline(nb::module_& m) {
           },
           nb::arg("t0"), nb::arg("t1"), nb::arg("lanes"))
       .def(
+          "totals",
+          [](const TimelineIndex& self, std::int64_t t0, std::int64_t t1, const Lanes& lanes) {
+            Totals out = [&] {
+              nb::gil_scoped_release released;
+              return self.totals(t0, t1, view(lanes));
+            }();
+            return nb::make_tuple(give(std::move(out.name)), give(std::move(out.count)),
+                                  give(std::move(out.inside_ns)));
+          },
+          nb::arg("t0"), nb::arg("t1"), nb::arg("lanes"),
+          "Return (name, count, inside_ns) of the spans that touch [t0, t1], by name.")
+      .def(
           "next_marked",
           [](const TimelineIndex& self, const Lanes& lanes, std::int64_t t, std::int32_t lane, bool forward,
              const Mask& names, const Mask& rows) {

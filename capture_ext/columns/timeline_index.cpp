@@ -638,6 +638,27 @@ std::vector<std::int64_t> TimelineIndex::rows(std::int64_t t0, std::int64_t t1,
   return out;
 }
 
+Totals TimelineIndex::totals(std::int64_t t0, std::int64_t t1, std::span<const std::int32_t> lanes) const {
+  std::vector<std::int64_t> count(names_ + 1);
+  std::vector<std::int64_t> inside(names_ + 1);
+  for (const std::int32_t lane : lanes) {
+    const auto [from, to] = in_sight(lane_at(lane), t0, t1 == kLastTime ? t1 : t1 + 1);
+    for (std::size_t i = from; i < to; ++i) {
+      const auto name = static_cast<std::size_t>(name_[i] + 1);
+      ++count[name];
+      inside[name] += std::max<std::int64_t>(std::min(end(i), t1) - std::max(start_[i], t0), 0);
+    }
+  }
+  Totals out;
+  for (std::size_t name = 0; name < count.size(); ++name) {
+    if (count[name] == 0) continue;
+    out.name.push_back(static_cast<std::int32_t>(name) - 1);
+    out.count.push_back(count[name]);
+    out.inside_ns.push_back(inside[name]);
+  }
+  return out;
+}
+
 Hit TimelineIndex::next_marked(const Marked& marked, std::span<const std::int32_t> lanes, std::int64_t t,
                                std::int32_t lane, bool forward) const {
   Hit best;

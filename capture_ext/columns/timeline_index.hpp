@@ -71,6 +71,13 @@ struct Columns {
   std::vector<std::int64_t> count;        // spans that touch the column
 };
 
+// What lies in a range, by name: codes (-1 for spans without a name), spans, and their time inside the range.
+struct Totals {
+  std::vector<std::int32_t> name;
+  std::vector<std::int64_t> count;
+  std::vector<std::int64_t> inside_ns;
+};
+
 struct Hit {
   std::int64_t row = -1;  // -1: nothing
   std::int32_t lane = -1;
@@ -103,6 +110,7 @@ class TimelineIndex {
   // Rows of the spans of `lanes` that touch [t0, t1], by lane and start.
   [[nodiscard]] std::vector<std::int64_t> rows(std::int64_t t0, std::int64_t t1,
                                                std::span<const std::int32_t> lanes) const;
+  [[nodiscard]] Totals totals(std::int64_t t0, std::int64_t t1, std::span<const std::int32_t> lanes) const;
   // The first marked span after (forward), or the last before, the place (t, lane), ordered by start, then
   // lane. `lanes` says where to look, in the order of the screen.
   [[nodiscard]] Hit next_marked(const Marked& marked, std::span<const std::int32_t> lanes, std::int64_t t,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from torchtrt_viz._native import native
 
-LIMIT = 40
+WIDTHS = st.integers(1, 60)
+TIMES = st.integers(-300, 300)
 
 
 def index(track, start, dur, name=None, flat=None):
@@ -57,7 +58,7 @@ def scenes(draw):
 def test_lanes_hold_every_span_once_without_overlap(scene):
     track, start, dur, name, flat, _ = scene
     ix = index(track, start, dur, name, flat)
-    of_track, sub, kind, _, _, busy = ix.lanes()
+    of_track, _, kind, _, _, busy = ix.lanes()
     seen = []
     for lane, rows in enumerate(lane_rows(ix)):
         assert (track[rows] == of_track[lane]).all()
@@ -223,6 +224,12 @@ def test_rows_locate_and_neighbours(scene, t0, length):
     end = start + dur
     want = np.flatnonzero(((start >= t0) & (start <= t1)) | ((start < t0) & (end > t0)))
     assert sorted(got.tolist()) == want.tolist()
+    names, counts, inside = ix.totals(t0, t1, lanes)
+    part = np.maximum(np.minimum(end, t1) - np.maximum(start, t0), 0)
+    assert names.tolist() == sorted(set(name[want].tolist()))
+    for code, count, ns in zip(names, counts, inside, strict=True):
+        mine = want[name[want] == code]
+        assert (count, ns) == (len(mine), part[mine].sum())
     rows_of = lane_rows(ix)
     for lane in lanes:
         rows = rows_of[lane]
@@ -267,7 +274,7 @@ def test_many_levels_of_blocks_agree_with_numpy():
     start = np.cumsum(np.concatenate([[0], dur[:-1]]) + rng.integers(0, 50, n))
     ix = index(np.zeros(n, np.int32), start, dur, np.arange(n) % 100)
     t0, t1, width = int(start[100]) + 3, int(start[-100]), 777
-    busy, longest, count = ix.columns(t0, t1, width, 0)
+    busy, longest, _ = ix.columns(t0, t1, width, 0)
     edge = np.array(edges(t0, t1, width))
     before = np.concatenate([[0], np.cumsum(dur)])
 

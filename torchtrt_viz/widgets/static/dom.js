@@ -1,0 +1,34 @@
+// Making elements. Text always goes in as text: names come from files and are never markup.
+
+/** element("div", {class: "x", title: "y", onclick: f}, "text", child, ...) */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key === "style") Object.assign(made.style, value);
+    else made.setAttribute(key, value === true ? "" : String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+export function button(label, title, onclick, attributes = {}) {
+  return element("button", { type: "button", title, "aria-label": title, onclick, tabindex: "-1", ...attributes }, label);
+}
+
+/** The canvas's context, scaled for the screen, cleared to `width` by `height` CSS pixels. */
+export function fitCanvas(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  const w = Math.max(1, Math.round(width * ratio));
+  const h = Math.max(1, Math.round(height * ratio));
+  if (canvas.width !== w || canvas.height !== h) {
+    canvas.width = w;
+    canvas.height = h;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const context = canvas.getContext("2d", { alpha: false });
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return context;
+}

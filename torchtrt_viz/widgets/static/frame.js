@@ -1,0 +1,90 @@
+// The ruler and the overview that frame the lanes.
+
+import { duration, percent, roundStep, short, tick } from "./format.js";
+import { FONT, xOf } from "./paint.js";
+
+/** The ruler above the lanes. */
+export function paintRuler(context, scene, height) {
+  const { theme, width } = scene;
+  context.fillStyle = theme.panel;
+  context.fillRect(0, 0, width, height);
+  context.font = FONT;
+  context.textBaseline = "middle";
+  const span = scene.t1 - scene.t0;
+  const step = roundStep((span / width) * 110);
+  for (let t = Math.ceil(scene.t0 / step - 1) * step; t < scene.t1; t += step) {
+    const x = Math.round(xOf(scene, t));
+    context.fillStyle = theme.line;
+    context.fillRect(x, height - 8, 1, 8);
+    for (let minor = 1; minor < 5; minor++) {
+      context.fillRect(Math.round(xOf(scene, t + (step * minor) / 5)), height - 4, 1, 4);
+    }
+    context.fillStyle = theme.muted;
+    context.fillText(tick(t, step, Math.max(Math.abs(scene.t0), Math.abs(scene.t1))), x + 4, height / 2 - 1);
+  }
+  if (scene.measure) {
+    const { t0, t1 } = scene.measure;
+    const x0 = xOf(scene, t0);
+    const x1 = xOf(scene, t1);
+    context.fillStyle = theme.strong;
+    context.fillRect(x0, height - 3, Math.max(1, x1 - x0), 3);
+    chip(context, scene, `Δ ${duration(t1 - t0)}`, (x0 + x1) / 2, height, theme.strong);
+  } else if (scene.pointer !== null) {
+    const t = scene.t0 + (scene.pointer / width) * span;
+    chip(context, scene, tick(t, step / 100, Math.max(Math.abs(scene.t0), Math.abs(scene.t1))), scene.pointer, height, theme.muted);
+  }
+}
+
+function chip(context, scene, text, x, height, color) {
+  const half = context.measureText(text).width / 2 + 6;
+  const middle = Math.max(half, Math.min(scene.width - half, x));
+  context.fillStyle = color;
+  context.fillRect(middle - half, 2, 2 * half, height - 6);
+  context.fillStyle = scene.theme.back;
+  context.fillText(text, middle - half + 6, height / 2 - 1);
+}
+
+/** The overview of the whole length, with the window that is in sight. */
+export function paintMinimap(context, scene, width, height) {
+  const { theme } = scene;
+  context.fillStyle = theme.panel;
+  context.fillRect(0, 0, width, height);
+  const both = ["host", "gpu"].filter((section) => scene.minimap[section].some((share) => share > 0));
+  both.forEach((section, at) => {
+    const shares = scene.minimap[section];
+    const room = height / both.length;
+    context.fillStyle = theme[section].name;
+    const bottom = (at + 1) * room - 1;
+    for (let x = 0; x < width; x++) {
+      const from = Math.floor((x / width) * shares.length);
+      const to = Math.max(from + 1, Math.floor(((x + 1) / width) * shares.length));
+      let most = 0;
+      for (let k = from; k < to && k < shares.length; k++) most = Math.max(most, shares[k]);
+      if (most > 0) {
+        const bar = Math.max(1, Math.sqrt(most) * (room - 3));
+        context.globalAlpha = 0.75;
+        context.fillRect(x, bottom - bar, 1, bar);
+      }
+    }
+    context.globalAlpha = 1;
+  });
+  const x0 = (scene.t0 / scene.length) * width;
+  const x1 = (scene.t1 / scene.length) * width;
+  context.fillStyle = theme.dark ? "rgba(0, 0, 0, 0.5)" : "rgba(255, 255, 255, 0.62)";
+  context.fillRect(0, 0, Math.max(0, x0), height);
+  context.fillRect(x1, 0, Math.max(0, width - x1), height);
+  context.strokeStyle = theme.muted;
+  context.strokeRect(Math.max(0.5, x0), 0.5, Math.max(3, Math.min(width, x1) - Math.max(0, x0)) - 1, height - 1);
+  context.fillStyle = theme.muted;
+  for (const x of [Math.max(0, x0), Math.min(width, x1)]) context.fillRect(x - 2, height / 2 - 6, 4, 12);
+}
+
+/** What a row's label says below its name. */
+export function trackNote(track, length) {
+  const parts = [];
+  if (track.spans) parts.push(`${short(track.spans)} spans`);
+  if (track.instants) parts.push(`${short(track.instants)} events`);
+  if (track.busy) parts.push(`${track.section === "gpu" ? "GPU" : "host"} busy ${percent(track.busy / length)}`);
+  return parts.join(" · ");
+}
+

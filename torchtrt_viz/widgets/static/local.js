@@ -1,0 +1,318 @@
+// The source of a small trace: every span is in the browser, which needs nobody to zoom.
+
+import { View } from "./view.js";
+
+const BLOCK = 32;
+
+/** Index of whole columns, lane after lane (sorted by start, without overlap within a lane). */
+export class LocalIndex {
+  constructor({ start, dur, name, row, laneBegin, laneEnd }) {
+    Object.assign(this, { start, dur, name, row, laneBegin, laneEnd });
+    const n = start.length;
+    this.before = new Float64Array(n + 1); // time before each span; whole numbers, exact up to 2^53 ns
+    for (let i = 0; i < n; i++) this.before[i + 1] = this.before[i] + dur[i];
+    this.levels = []; // position of the longest span of each block of 32, of each block of blocks, ...
+    let below = n;
+    while (below > BLOCK) {
+      const last = this.levels[this.levels.length - 1];
+      const level = new Uint32Array(Math.ceil(below / BLOCK));
+      for (let b = 0; b < level.length; b++) {
+        let best = -1;
+        for (let i = b * BLOCK; i < Math.min(below, (b + 1) * BLOCK); i++) {
+          const at = last ? last[i] : i;
+          if (best < 0 || dur[at] > dur[best]) best = at;
+        }
+        level[b] = best;
+      }
+      this.levels.push(level);
+      below = level.length;
+    }
+    this.markNames = null; // one byte per name
+    this.markRows = null; // one byte per row
+  }
+
+  end(i) {
+    return this.start[i] + this.dur[i];
+  }
+
+  /** Position of the first span of [from, to) that starts at `t` or later. */
+  lower(from, to, t) {
+    while (from < to) {
+      const mid = (from + to) >>> 1;
+      if (this.start[mid] < t) from = mid + 1;
+      else to = mid;
+    }
+    return from;
+  }
+
+  inSight(lane, t0, t1) {
+    const begin = this.laneBegin[lane];
+    let from = this.lower(begin, this.laneEnd[lane], t0);
+    const to = this.lower(from, this.laneEnd[lane], t1);
+    if (from > begin && this.end(from - 1) > t0) from--;
+    return [from, to];
+  }
+
+  longest(from, to) {
+    let best = from;
+    let level = 0;
+    while (from < to) {
+      const at = (i) => (level === 0 ? i : this.levels[level - 1][i]);
+      const consider = (lo, hi) => {
+        for (let i = lo; i < hi; i++) if (this.dur[at(i)] > this.dur[best]) best = at(i);
+      };
+      const wholeFrom = Math.ceil(from / BLOCK);
+      const wholeTo = Math.floor(to / BLOCK);
+      if (level === this.levels.length || wholeFrom >= wholeTo) {
+        consider(from, to);
+        break;
+      }
+      consider(from, wholeFrom * BLOCK);
+      consider(wholeTo * BLOCK, to);
+      from = wholeFrom;
+      to = wholeTo;
+      level++;
+    }
+    return best;
+  }
+
+  isMarked(i) {
+    if (this.markNames !== null && this.name[i] >= 0 && this.markNames[this.name[i]]) return true;
+    return this.markRows !== null && this.markRows[this.row[i]] === 1;
+  }
+
+  get marking() {
+    return this.markNames !== null || this.markRows !== null;
+  }
+
+  view({ t0, t1, width, lanes }, exactLimit, widePx = 24) {
+    const view = new View(t0, t1, width);
+    const marking = this.marking;
+    const spans = [];
+    const busy = [];
+    const names = [];
+    const marks = [];
+    const px = (t1 - t0) / width;
+    let column = 0;
+    for (const lane of lanes) {
+      const [from, to] = this.inSight(lane, t0, t1);
+      const first = spans.length;
+      if (to <= from) {
+        view.lanes.set(lane, { mode: 0, from: first, to: first, column: -1 });
+        continue;
+      }
+      const exact = to - from <= exactLimit;
+      if (exact) {
+        for (let i = from; i < to; i++) spans.push(i);
+      } else {
+        const cells = this.columns(from, to, lane, t0, px, width);
+        busy.push(cells.busy);
+        names.push(cells.names);
+        if (marking) marks.push(this.markedColumns(from, to, t0, t1, px, width));
+        this.wide(from, to, px * widePx, spans);
+      }
+      view.lanes.set(lane, { mode: exact ? 1 : 2, from: first, to: spans.length, column: exact ? -1 : column++ });
+    }
+    view.start = Float64Array.from(spans, (i) => this.start[i]);
+    view.dur = Float64Array.from(spans, (i) => this.dur[i]);
+    view.row = Uint32Array.from(spans, (i) => this.row[i]);
+    view.name = Int32Array.from(spans, (i) => this.name[i]);
+    view.mark = marking ? Uint8Array.from(spans, (i) => (this.isMarked(i) ? 1 : 0)) : new Uint8Array(0);
+    view.busy = joined(Uint8Array, busy);
+    view.cellName = joined(Int32Array, names);
+    view.cellMark = joined(Uint8Array, marks);
+    view.marked = marking;
+    return view;
+  }
+
+  columns(from, to, lane, t0, px, width) {
+    const busy = new Uint8Array(width);
+    const names = new Int32Array(width);
+    const begin = this.laneBegin[lane];
+    const until = (at, t) => {
+      const over = at > begin ? this.end(at - 1) - t : 0;
+      return over > 0 ? this.before[at] - over : this.before[at];
+    };
+    let at = this.lower(from, to, t0);
+    let busyBefore = until(at, t0);
+    for (let k = 0; k < width; k++) {
+      const left = t0 + k * px;
+      const right = t0 + (k + 1) * px;
+      let step = 1;
+      let low = at;
+      while (low + step < to && this.start[low + step] < right) {
+        low += step;
+        step *= 2;
+      }
+      const next = this.lower(low, Math.min(low + step, to), right);
+      const busyAfter = until(next, right);
+      let longest = -1;
+      let best = -1;
+      if (next > at) {
+        longest = next - 1;
+        best = Math.min(this.end(longest), right) - this.start[longest];
+        if (next - 1 > at) {
+          const inner = this.longest(at, next - 1);
+          if (this.dur[inner] >= best) {
+            best = this.dur[inner];
+            longest = inner;
+          }
+        }
+      }
+      if (at > begin && this.end(at - 1) > left && Math.min(this.end(at - 1), right) - left >= best) longest = at - 1;
+      if (longest >= 0) {
+        busy[k] = Math.min(255, Math.max(1, Math.round(((busyAfter - busyBefore) / px) * 255)));
+        names[k] = this.name[longest];
+      }
+      at = next;
+      busyBefore = busyAfter;
+    }
+    return { busy, names };
+  }
+
+  markedColumns(from, to, t0, t1, px, width) {
+    const time = new Float64Array(width);
+    const any = new Uint8Array(width);
+    for (let i = from; i < to; i++) {
+      if (!this.isMarked(i)) continue;
+      const start = Math.max(this.start[i], t0);
+      const end = Math.min(this.end(i), t1);
+      const first = Math.min(width - 1, Math.floor((start - t0) / px));
+      const last = Math.min(width - 1, Math.floor((end - t0) / px));
+      for (let k = first; k <= last; k++) {
+        any[k] = 1;
+        time[k] += Math.max(0, Math.min(end, t0 + (k + 1) * px) - Math.max(start, t0 + k * px));
+      }
+    }
+    return any.map((some, k) => (some ? Math.min(255, Math.max(1, Math.round((time[k] / px) * 255))) : 0));
+  }
+
+  /** Appends the positions of all spans of [from, to) that are at least so long. */
+  wide(from, to, atLeast, out) {
+    let i = from;
+    while (i < to) {
+      let level = 0;
+      let block = BLOCK;
+      while (level < this.levels.length && i % block === 0 && i + block <= to &&
+             this.dur[this.levels[level][i / block]] < atLeast) {
+        level++;
+        block *= BLOCK;
+      }
+      if (level > 0) {
+        i += block / BLOCK;
+        continue;
+      }
+      if (this.dur[i] >= atLeast) out.push(i);
+      i++;
+    }
+  }
+
+  place(lane, i) {
+    return { row: this.row[i], lane, start: this.start[i], dur: this.dur[i], nameId: this.name[i], at: i };
+  }
+
+  hit(lane, t, tolerance) {
+    const after = this.lower(this.laneBegin[lane], this.laneEnd[lane], t + 1e-6);
+    let best = -1;
+    let distance = tolerance;
+    for (const i of [after - 1, after]) {
+      if (i < this.laneBegin[lane] || i >= this.laneEnd[lane]) continue;
+      const away = t < this.start[i] ? this.start[i] - t : Math.max(0, t - this.end(i));
+      if (away <= distance && (best < 0 || away < distance)) {
+        best = i;
+        distance = away;
+      }
+    }
+    return best < 0 ? null : this.place(lane, best);
+  }
+
+  find(lane, start, row) {
+    let i = this.lower(this.laneBegin[lane], this.laneEnd[lane], start);
+    while (i < this.laneEnd[lane] && this.start[i] === start && this.row[i] !== row) i++;
+    return i;
+  }
+
+  neighbour(place, step) {
+    const i = this.find(place.lane, place.start, place.row) + step;
+    return i < this.laneBegin[place.lane] || i >= this.laneEnd[place.lane] ? null : this.place(place.lane, i);
+  }
+
+  /** Where a row is drawn: the first lane of `lanes` that holds it. */
+  locate(row, lanes) {
+    if (!this.position) {
+      this.position = new Int32Array(this.row.reduce((most, r) => Math.max(most, r), -1) + 1).fill(-1);
+      for (const lane of lanes) {
+        for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) this.position[this.row[i]] = i;
+      }
+      this.drawn = lanes;
+    }
+    const i = this.position[row] ?? -1;
+    if (i < 0) return null;
+    return this.place(this.drawn.find((lane) => i >= this.laneBegin[lane] && i < this.laneEnd[lane]), i);
+  }
+
+  /** The next marked span in the order of start, then of `lanes`. */
+  step(lanes, t, lane, forward) {
+    let here = lanes.indexOf(lane);
+    if (here < 0) here = forward ? -1 : lanes.length;
+    let best = null;
+    lanes.forEach((candidate, order) => {
+      const begin = this.laneBegin[candidate];
+      const end = this.laneEnd[candidate];
+      let i = this.lower(begin, end, t);
+      if (forward ? order <= here : order < here) while (i < end && this.start[i] === t) i++;
+      if (forward) {
+        for (; i < end && (!best || this.start[i] < best.start); i++) {
+          if (this.isMarked(i)) {
+            best = this.place(candidate, i);
+            break;
+          }
+        }
+      } else {
+        for (i--; i >= begin && (!best || this.start[i] >= best.start); i--) {
+          if (this.isMarked(i)) {
+            best = this.place(candidate, i);
+            break;
+          }
+        }
+      }
+    });
+    return best;
+  }
+
+  countMarked(lanes) {
+    let sum = 0;
+    for (const lane of lanes) {
+      for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) sum += this.isMarked(i) ? 1 : 0;
+    }
+    return sum;
+  }
+
+  /** Events of a range by name: [name number, events, time inside the range], most time first. */
+  totals(t0, t1, lanes) {
+    const found = new Map();
+    let events = 0;
+    for (const lane of lanes) {
+      const [from, to] = this.inSight(lane, t0, t1 + 1e-6);
+      for (let i = from; i < to; i++) {
+        const entry = found.get(this.name[i]) ?? [this.name[i], 0, 0];
+        entry[1]++;
+        entry[2] += Math.max(0, Math.min(this.end(i), t1) - Math.max(this.start[i], t0));
+        found.set(this.name[i], entry);
+        events++;
+      }
+    }
+    const rows = [...found.values()].sort((a, b) => b[2] - a[2]);
+    return { events, names: rows.length, rows: rows.slice(0, 60) };
+  }
+}
+
+function joined(Type, arrays) {
+  const out = new Type(arrays.reduce((sum, array) => sum + array.length, 0));
+  let at = 0;
+  for (const array of arrays) {
+    out.set(array, at);
+    at += array.length;
+  }
+  return out;
+}

@@ -1,0 +1,127 @@
+// The tooltip, the details of the selection, and the help.
+
+import { element, button } from "./dom.js";
+import { count, duration, percent, short, spentOn } from "./format.js";
+import { KEYS, MOUSE } from "./keys.js";
+import { clean } from "./paint.js";
+
+const MAX_LINKS_LISTED = 40;
+
+/** Text of a tooltip for a span: [name, lines]. */
+export function spanLines({ name, kind, start, dur, section, role, track }) {
+  const lines = [];
+  if (role === "instants") lines.push(`event at ${duration(start)}`);
+  else {
+    const what = role === "annotations" ? "range on the GPU's clock" : role === "modeled" ? "modeled, not measured" : spentOn(section);
+    lines.push(`${duration(dur)} ${what}`, `starts at ${duration(start)}`);
+  }
+  lines.push(`${kind} · ${track}`);
+  return [clean(name || "(no name)"), lines];
+}
+
+/** Text of a tooltip for a pixel column that stands for many spans. */
+export function cellLines({ name, busy, section, track }) {
+  return [
+    clean(name || "…"),
+    [`fills most of this pixel, which is ${percent(busy / 255)} ${section === "gpu" ? "GPU" : "host"} busy`, "several spans: zoom in to tell them apart", track],
+  ];
+}
+
+export function showTooltip(tooltip, [title, lines], x, y, width) {
+  tooltip.replaceChildren(element("b", {}, title), ...lines.map((line) => element("div", {}, line)));
+  tooltip.hidden = false;
+  const right = x > width * 0.6;
+  tooltip.style.left = right ? "" : `${x + 14}px`;
+  tooltip.style.right = right ? `${width - x + 10}px` : "";
+  tooltip.style.top = `${y + 16}px`;
+}
+
+/** The pinned details of one span or event. */
+export function spanDetails(timeline, detail, links) {
+  const { times, span, domain } = detail;
+  const head = element(
+    "div",
+    { class: "tv-head" },
+    element("span", { class: `tv-badge tv-${domain}` }, domain === "gpu" ? "GPU" : "HOST"),
+    element("b", { class: "tv-name" }, clean(detail.name || "(no name)")),
+    button("×", "close (Esc)", () => timeline.select(null), { class: "tv-close" }),
+  );
+  const facts = [];
+  if (span) {
+    facts.push([spentOn(domain), `${duration(times.dur)}  (${count(times.dur)} ns)`]);
+    if (times.self !== undefined && times.self !== times.dur) facts.push([`of it own ${domain === "gpu" ? "GPU" : "host"} time`, duration(times.self)]);
+  }
+  facts.push(["start in the timeline", duration(times.start)]);
+  facts.push(...detail.fields);
+  const columns = [table(facts)];
+  if (detail.args?.length) columns.push(element("div", {}, element("h4", {}, "arguments"), table(detail.args.map(([key, value]) => [clean(key), clean(value)]))));
+  if (links?.links.length) columns.push(linkList(timeline, links));
+  return [head, element("div", { class: "tv-columns" }, ...columns)];
+}
+
+function table(rows) {
+  return element("table", {}, ...rows.map(([label, value]) => element("tr", {}, element("th", {}, label), element("td", {}, String(value)))));
+}
+
+function linkList(timeline, { links, total }) {
+  const list = links.slice(0, MAX_LINKS_LISTED).map((link) =>
+    element(
+      "li",
+      {},
+      button(
+        `${link.out ? "→" : "←"} ${clean(link.text ?? "")}`,
+        `go to this span (${link.name})`,
+        () => timeline.goTo(link),
+        { class: "tv-link" },
+      ),
+      ` ${duration(link.dur)}`,
+    ),
+  );
+  const more = total > list.length ? [element("li", {}, `${count(total - list.length)} more`)] : [];
+  return element("div", {}, element("h4", {}, `linked (${count(total)})`), element("ul", {}, ...list, ...more));
+}
+
+/** The contents of a box selection, by name. */
+export function boxDetails(timeline, box, totals) {
+  const head = element(
+    "div",
+    { class: "tv-head" },
+    element("b", { class: "tv-name" }, `${count(totals.events)} events in ${duration(box.t1 - box.t0)} on ${box.lanes.size} ${box.lanes.size === 1 ? "lane" : "lanes"}`),
+    element("span", { class: "tv-muted" }, timeline.inPython ? "w.selection gives them as a DataFrame" : ""),
+    button("×", "close (Esc)", () => timeline.select(null), { class: "tv-close" }),
+  );
+  const rows = totals.rows.map(([name, events, inside]) =>
+    element(
+      "tr",
+      {},
+      element("td", { class: "tv-wide" }, clean(name || "(no name)")),
+      element("td", { class: "tv-number" }, count(events)),
+      element("td", { class: "tv-number" }, duration(inside)),
+      element("td", { class: "tv-number" }, duration(inside / Math.max(1, events))),
+    ),
+  );
+  const sides = timeline.sidesOf(box.lanes);
+  const what = sides.size > 1 ? "host and GPU time inside" : sides.has("gpu") ? "GPU time inside" : "host time inside";
+  const header = element("tr", {}, ...["name", "events", `${what} (nested spans count again)`, "mean inside"].map((text) => element("th", {}, text)));
+  const more = totals.names > rows.length ? element("p", { class: "tv-muted" }, `${short(totals.names - rows.length)} more names`) : null;
+  const warn = sides.size > 1 ? element("p", { class: "tv-muted" }, "The box holds host and GPU lanes: their times run in parallel and must not be added up.") : null;
+  return [head, ...(warn ? [warn] : []), element("table", { class: "tv-totals" }, header, ...rows), ...(more ? [more] : [])];
+}
+
+export function helpContent(timeline) {
+  const groups = new Map();
+  for (const [group, keys, text] of KEYS) groups.set(group, [...(groups.get(group) ?? []), [keys, text]]);
+  const section = (title, rows) =>
+    element("section", {}, element("h4", {}, title), element("table", {}, ...rows.map(([keys, text]) => element("tr", {}, element("th", {}, keys), element("td", {}, text)))));
+  return [
+    button("×", "close (Esc)", () => timeline.toggleHelp(false), { class: "tv-close" }),
+    ...[...groups].map(([title, rows]) => section(title, rows)),
+    section("Mouse", MOUSE),
+    element(
+      "p",
+      { class: "tv-muted" },
+      "Cool colours are host time, warm colours with a heavy base line are GPU time. Where spans are narrower than a pixel, ",
+      "a column's strength is the exact share of it that is busy, and its colour is that of the span that fills most of it.",
+    ),
+  ];
+}

@@ -1,0 +1,248 @@
+// The state of a timeline, what it fetches, and when it draws.
+
+import { labels, status } from "./chrome.js";
+import { fitCanvas } from "./dom.js";
+import { paintMinimap, paintRuler } from "./frame.js";
+import { paint } from "./paint.js";
+import { colors, fillIndex, surroundingsDark } from "./theme.js";
+
+export const RULER = 22;
+export const MINIMAP = 34;
+const LEAST_SPAN = 20; // ns: finer than any clock that we meet
+const OVERSCAN = 0.25; // of the width, fetched beyond each edge
+const OVERSCAN_Y = 150; // px
+
+export class Stage {
+  constructor(source, store) {
+    this.source = source;
+    this.store = store;
+    this.info = source.info;
+    this.length = source.info.length;
+    this.minimap = source.minimap;
+    this.t0 = -0.01 * this.length;
+    this.t1 = 1.01 * this.length;
+    this.labelWidth = 210;
+    this.width = this.height = 0;
+    this.view = null;
+    this.counters = null;
+    this.selected = this.hover = this.box = this.measure = this.pointer = this.cursor = null;
+    this.links = [];
+    this.colorBy = store.get("color_by") ?? "name";
+    this.theme = colors(false);
+    this.marks = 0; // counts changes of what is marked
+    this.trouble = "";
+    this.labelKey = "";
+    this.animation = null;
+    source.onNames = () => this.draw();
+  }
+
+  // -- what painting asks -----------------------------------------------------------------------------
+
+  get ratio() {
+    return window.devicePixelRatio || 1;
+  }
+
+  get scroll() {
+    return this.parts.scroll.scrollTop;
+  }
+
+  sectionOf(lane) {
+    return this.rows.trackOfLane.get(lane)?.section ?? "host";
+  }
+
+  fillOf(name) {
+    return name < 0 ? 5 : fillIndex(this.colorBy, this.source.nameColor[name], this.info.kinds[this.source.nameKind[name]]);
+  }
+
+  nameText(name) {
+    return this.source.nameText(name);
+  }
+
+  // -- time -------------------------------------------------------------------------------------------
+
+  range() {
+    return { t0: this.t0, t1: this.t1 };
+  }
+
+  timeAt(x) {
+    return this.t0 + (x / this.width) * (this.t1 - this.t0);
+  }
+
+  /** Shows [t0, t1], kept within reach of the trace. */
+  setRange(t0, t1, { tell = true } = {}) {
+    if (!(t1 > t0)) return;
+    const reach = 1.2 * this.length;
+    const span = Math.min(Math.max(t1 - t0, LEAST_SPAN), reach);
+    const middle = Math.min(Math.max((t0 + t1) / 2, -0.02 * this.length), 1.02 * this.length);
+    this.animation = null;
+    this.t0 = middle - span / 2;
+    this.t1 = middle + span / 2;
+    if (tell) this.tellRange();
+    this.draw();
+  }
+
+  /** The same, gliding there. */
+  glide(t0, t1) {
+    if (window.matchMedia("(prefers-reduced-motion: reduce)").matches || !this.width) return this.setRange(t0, t1);
+    const from = this.range();
+    const began = performance.now();
+    const step = (now) => {
+      if (this.animation !== step) return;
+      const share = Math.min(1, (now - began) / 140);
+      const eased = 1 - (1 - share) ** 3;
+      this.setRange(from.t0 + (t0 - from.t0) * eased, from.t1 + (t1 - from.t1) * eased, { tell: share === 1 });
+      this.animation = share < 1 ? step : null;
+      if (this.animation) requestAnimationFrame(step);
+    };
+    this.animation = step;
+    requestAnimationFrame(step);
+  }
+
+  tellRange() {
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => this.store.set("view_range", [this.t0, this.t1]), 120);
+  }
+
+  // -- data -------------------------------------------------------------------------------------------
+
+  lanesInSight(margin) {
+    const rows = this.rows.between(this.scroll - margin, this.scroll + this.height + margin);
+    return [...new Set(rows.filter((row) => row.type === "lane").map((row) => row.lane))];
+  }
+
+  /** Asks for a view if what is known does not serve; the last one stays, scaled, until the answer comes. */
+  fetchView() {
+    const px = (this.t1 - this.t0) / this.width;
+    const { view } = this;
+    const sharp = view && Math.abs((view.t1 - view.t0) / view.width / px - 1) < 0.01;
+    if (sharp && view.marks === this.marks && view.covers(Math.max(this.t0, -this.length), this.t1, this.lanesInSight(0))) return;
+    if (this.fetching) return; // its answer draws, and drawing asks again
+    const margin = Math.round(this.width * OVERSCAN);
+    const request = {
+      t0: Math.round(this.t0 - margin * px),
+      t1: Math.max(Math.round(this.t1 + margin * px), Math.round(this.t0 - margin * px) + 1),
+      width: Math.min(4000, this.width + 2 * margin),
+      lanes: this.lanesInSight(OVERSCAN_Y),
+    };
+    const { marks } = this;
+    const take = (answer) => {
+      answer.marks = marks;
+      this.view = answer;
+      this.trouble = "";
+    };
+    const answer = this.source.view(request);
+    if (!(answer instanceof Promise)) {
+      take(answer);
+      return;
+    }
+    const asked = performance.now();
+    this.fetching = true;
+    this.patience = setTimeout(() => this.say("waiting for the kernel…"), 700);
+    answer
+      .then((view) => {
+        take(view);
+        this.lastLatency = performance.now() - asked;
+      })
+      .catch((error) => {
+        this.trouble = `no answer: ${error.message}`;
+        this.failed = (this.failed ?? 0) + 1;
+      })
+      .finally(() => {
+        clearTimeout(this.patience);
+        this.fetching = false;
+        if (!this.trouble) this.failed = 0;
+        if ((this.failed ?? 0) < 3) this.draw();
+        else status(this);
+      });
+  }
+
+  fetchCounters() {
+    const ids = this.rows.between(this.scroll, this.scroll + this.height).filter((row) => row.type === "counter").map((row) => row.id);
+    if (!ids.length) return;
+    const request = { t0: Math.floor(this.t0), t1: Math.ceil(this.t1), width: this.width, ids };
+    const key = JSON.stringify(request);
+    if (this.countersKey === key || this.fetchingCounters) return;
+    this.fetchingCounters = true;
+    Promise.resolve(this.source.counters(request))
+      .then((answer) => {
+        this.counters = answer;
+        this.countersKey = key;
+      })
+      .catch((error) => {
+        this.countersKey = key;
+        this.trouble = `no counters: ${error.message}`;
+      })
+      .finally(() => {
+        this.fetchingCounters = false;
+        this.draw();
+      });
+  }
+
+  say(trouble) {
+    this.trouble = trouble;
+    status(this);
+  }
+
+  /** Something was marked or unmarked. */
+  marksChanged() {
+    this.marks++;
+    this.draw();
+  }
+
+  // -- drawing ----------------------------------------------------------------------------------------
+
+  draw() {
+    if (this.scheduled || this.closed) return;
+    this.scheduled = requestAnimationFrame(() => {
+      this.scheduled = null;
+      if (!this.closed) this.drawNow();
+    });
+  }
+
+  drawNow() {
+    const began = performance.now();
+    const { parts } = this;
+    this.useTheme();
+    this.measureSpace();
+    if (this.width < 20) return;
+    this.fetchView();
+    this.fetchCounters();
+    paint(fitCanvas(parts.lanes, this.width, this.height), this);
+    paintRuler(fitCanvas(parts.ruler, this.width, RULER), this, RULER);
+    paintMinimap(fitCanvas(parts.minimap, this.width, MINIMAP), this, this.width, MINIMAP);
+    this.drawLabels();
+    status(this);
+    this.lastDraw = performance.now() - began;
+    this.draws = (this.draws ?? 0) + 1;
+  }
+
+  measureSpace() {
+    const { parts } = this;
+    const most = this.store.get("height") ?? 420;
+    if (!parts.root.classList.contains("tv-fill")) {
+      parts.scroll.style.height = `${Math.max(90, Math.min(this.rows.height + 2, most))}px`;
+    }
+    parts.tall.style.height = `${this.rows.height}px`;
+    this.height = parts.scroll.clientHeight;
+    parts.stage.style.height = `${this.height}px`;
+    this.width = Math.max(0, Math.floor(parts.scroll.clientWidth - this.labelWidth));
+    parts.root.style.setProperty("--tv-labels", `${this.labelWidth}px`);
+  }
+
+  drawLabels() {
+    const visible = this.rows.between(this.scroll - 60, this.scroll + this.height + 60);
+    const key = [visible[0]?.y, visible.length, this.layoutVersion, this.cursor?.track.id, this.labelWidth].join("|");
+    if (key !== this.labelKey) {
+      this.labelKey = key;
+      labels(this, visible);
+    }
+    this.parts.labels.firstChild.style.transform = `translateY(${-this.scroll}px)`;
+  }
+
+  useTheme() {
+    const chosen = this.store.get("theme") ?? "auto";
+    const dark = chosen === "auto" ? surroundingsDark() : chosen === "dark";
+    this.theme = colors(dark);
+    this.parts.root.classList.toggle("tv-dark", dark);
+  }
+}

@@ -1,0 +1,97 @@
+// A source that holds every event in the browser and asks its backing only for words about single events.
+
+import { LocalIndex } from "./local.js";
+import { KernelSource, RemoteSource, Wire } from "./remote.js";
+import { typed } from "./view.js";
+
+/** Answers everything that needs only the index; `base` is the class that knows details and names. */
+export const holdingAll = (Base) =>
+  class extends Base {
+    hold(columns, drawnLanes) {
+      this.index = new LocalIndex(columns);
+      this.drawnLanes = drawnLanes; // without covers: each event is on exactly one of them
+    }
+
+    get whole() {
+      return true;
+    }
+
+    view(request) {
+      return this.index.view(request, Math.max(256, request.width));
+    }
+
+    named(place) {
+      if (place) {
+        place.name = this.nameText(place.nameId) ?? "";
+        place.kind = this.kindOf(place);
+      }
+      return place;
+    }
+
+    kindOf(place) {
+      return this.info.kinds[this.nameKind[place.nameId] ?? this.info.kinds.length - 1];
+    }
+
+    hit(lane, t, tolerance) {
+      return this.named(this.index.hit(lane, t, tolerance));
+    }
+
+    neighbour(place, step) {
+      return this.named(this.index.neighbour(place, step));
+    }
+
+    locate(row) {
+      return this.named(this.index.locate(row, this.drawnLanes));
+    }
+
+    search(text) {
+      this.index.markRows = null;
+      this.index.markNames = null;
+      if (!text) return 0;
+      const wanted = text.toLowerCase();
+      this.index.markNames = Uint8Array.from(this.texts, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0));
+      return this.index.countMarked(this.drawnLanes);
+    }
+
+    step(lanes, t, lane, forward) {
+      return this.index.marking ? this.named(this.index.step(lanes, t, lane, forward)) : null;
+    }
+
+    async totals(t0, t1, lanes) {
+      const answer = this.index.totals(t0, t1, lanes);
+      answer.rows = answer.rows.map(([name, events, inside]) => [this.nameText(name) ?? "", events, inside]);
+      return answer;
+    }
+  };
+
+class WholeSource extends holdingAll(KernelSource) {
+  constructor(wire, answer) {
+    super(wire, answer);
+    const [start, dur, name, row, begin, end] = answer.buffers.slice(4);
+    this.hold(
+      {
+        start: typed(start, Float64Array),
+        dur: typed(dur, Float64Array),
+        name: typed(name, Int32Array),
+        row: typed(row, Uint32Array),
+        laneBegin: typed(begin, Uint32Array),
+        laneEnd: typed(end, Uint32Array),
+      },
+      answer.tracks.flatMap((track) => track.lanes),
+    );
+  }
+
+  /** Python marked something (find, highlight): take its marks over. */
+  async refreshMarks() {
+    const { buffers, names, rows } = await this.wire.ask("marks");
+    this.index.markNames = names ? typed(buffers[0], Uint8Array) : null;
+    this.index.markRows = rows ? typed(buffers[1], Uint8Array) : null;
+  }
+}
+
+/** Opens the source of a widget's model. */
+export async function openSource(model) {
+  const wire = new Wire(model);
+  const answer = await wire.ask("open");
+  return answer.whole ? new WholeSource(wire, answer) : new RemoteSource(wire, answer);
+}
