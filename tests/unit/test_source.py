@@ -6,6 +6,7 @@ import gzip
 import io
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,19 @@ def test_a_document_larger_than_the_limit_is_refused(tmp_path: Path) -> None:
     path.write_bytes(bytes(1000))
     with pytest.raises(TraceFormatError, match="too large"):
         Source(path).read(limit=999)
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.99])
+def test_all_that_precedes_damage_is_read(cut: float, tmp_path: Path) -> None:
+    content = b"".join(b"%d\n" % i for i in range(300_000))
+    packed = gzip.compress(content)
+    path = tmp_path / "cut.gz"
+    path.write_bytes(packed[: int(len(packed) * cut)])
+    expected = zlib.decompressobj(wbits=31).decompress(path.read_bytes())
+    got = b""
+    with pytest.raises(source_module.DamagedStreamError) as raised:
+        for block in Source(path).blocks():
+            got += block
+    assert got == expected
+    assert content.startswith(got)
+    assert raised.value.offset == len(got)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,7 +17,14 @@ from typing import BinaryIO, cast
 
 from torchtrt_viz.errors import TraceFormatError
 
-__all__ = ["MAX_EXPANSION", "MAX_READ_BYTES", "Source", "archive_kind", "archive_members"]
+__all__ = [
+    "MAX_EXPANSION",
+    "MAX_READ_BYTES",
+    "DamagedStreamError",
+    "Source",
+    "archive_kind",
+    "archive_members",
+]
 
 MAX_EXPANSION = 500
 """Refuse streams that decompress to more than this multiple of their input (after the first 64 MiB)."""
@@ -31,6 +38,10 @@ _BLOCK = 1 << 20
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 ZIP = b"PK\x03\x04"
+
+
+class DamagedStreamError(TraceFormatError):
+    """Compressed content that cannot be read any further; what came before it is whole."""
 
 
 class Source:
@@ -117,16 +128,38 @@ class Source:
             if magic[:2] == GZIP:
                 from isal import igzip
 
-                yield cast(BinaryIO, _Bounded(igzip.GzipFile(fileobj=raw, mode="rb"), raw, self.name))
+                yield cast(
+                    BinaryIO, _Bounded(igzip.GzipFile(fileobj=raw, mode="rb"), raw, self.name, self._salvage)
+                )
             elif magic == ZSTD:
                 import zstandard
 
                 reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(
                     cast(BinaryIO, raw), read_across_frames=True
                 )
-                yield cast(BinaryIO, _Bounded(reader, raw, self.name))
+                yield cast(BinaryIO, _Bounded(reader, raw, self.name, lambda skip, size: b""))
             else:
                 yield cast(BinaryIO, raw)
+
+    def _salvage(self, skip: int, size: int) -> bytes:
+        """Return up to ``size`` bytes of damaged gzip content from ``skip`` on, to the last that can be had."""
+        import zlib
+
+        out, passed = b"", 0
+        stream = zlib.decompressobj(wbits=31)
+        with self._raw() as raw:
+            while len(out) < size and (chunk := raw.read(512)):
+                try:
+                    while chunk:
+                        part = stream.decompress(chunk)
+                        passed += len(part)
+                        out += part[max(0, len(part) - (passed - skip)) :] if passed > skip else b""
+                        chunk = stream.unused_data
+                        if stream.eof:
+                            stream = zlib.decompressobj(wbits=31)
+                except zlib.error:
+                    break
+        return out[:size]
 
     def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
         """Yield the uncompressed content in blocks."""
@@ -206,11 +239,19 @@ class _Counted:
 class _Bounded:
     """A decompressing stream that gives up on hostile input and names the file on damaged input."""
 
-    def __init__(self, stream: io.BufferedIOBase | BinaryIO, raw: _Counted, name: str) -> None:
+    def __init__(
+        self,
+        stream: io.BufferedIOBase | BinaryIO,
+        raw: _Counted,
+        name: str,
+        salvage: Callable[[int, int], bytes],
+    ) -> None:
         self._stream = stream
         self._raw = raw
         self._name = name
+        self._salvage = salvage
         self._total = 0
+        self._failed: Exception | None = None
 
     def read(self, size: int = -1) -> bytes:
         import zlib
@@ -221,9 +262,16 @@ class _Bounded:
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(_BLOCK), b""))
         try:
+            if self._failed is not None:
+                raise self._failed
             block = self._stream.read(size)
         except (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError) as error:
-            raise TraceFormatError(
+            # The reader loses what it had decompressed before it met the damage.
+            rest = b"" if self._failed is not None else self._salvage(self._total, size)
+            self._failed = error
+            if rest:
+                return self._counted(rest)
+            raise DamagedStreamError(
                 "the compressed content is damaged",
                 path=self._name,
                 offset=self._total,
@@ -231,6 +279,9 @@ class _Bounded:
                 found=str(error),
                 hint="Copy the file again; if its writer was killed, what precedes the damage is readable",
             ) from error
+        return self._counted(block)
+
+    def _counted(self, block: bytes) -> bytes:
         self._total += len(block)
         if self._total > max(_FREE_EXPANSION, MAX_EXPANSION * self._raw.consumed):
             raise TraceFormatError(
