@@ -70,7 +70,12 @@ def allocation(allocator: int, size: int) -> Table:
 
 def tensor(scalar_type: int, sizes: Sequence[int], strides: Sequence[int], offset: int) -> Table:
     return Table(
-        {0: Scalar("<b", scalar_type), 1: Scalars("<q", sizes), 2: Scalars("<q", strides), 3: Scalar("<q", offset)}
+        {
+            0: Scalar("<b", scalar_type),
+            1: Scalars("<q", sizes),
+            2: Scalars("<q", strides),
+            3: Scalar("<q", offset),
+        }
     )
 
 
@@ -190,7 +195,9 @@ def tiled(events: Sequence[Table], runs: int, period_ticks: int) -> bytes:
     blobs_at = (slots_at + 4 * runs + 7) // 8 * 8
     slots = blobs_at + np.arange(runs, dtype=np.int64) * len(blob) + run_at
     slots -= slots_at + 4 * np.arange(runs, dtype=np.int64)
-    body = bytes(head) + slots.astype("<u4").tobytes() + bytes(blobs_at - slots_at - 4 * runs) + copies.tobytes()
+    body = (
+        bytes(head) + slots.astype("<u4").tobytes() + bytes(blobs_at - slots_at - 4 * runs) + copies.tobytes()
+    )
     return struct.pack("<I", len(body)) + body
 
 

@@ -10,7 +10,7 @@ Spans: the runtime's own events and the delegates', one track per sequence of ru
 torchtrt.delegate inside it), phase (torchtrt.*), layer (everything else that a delegate logs) or other.
 ``timing`` is modeled where an event's place is not real: counts of microseconds laid end to end (XNNPACK),
 or times outside of the call that made them. ``iteration`` counts executions. ``run_id`` is the method, or
-for what belongs to a delegate the engine id, else ``method/backend@instruction`` with the parts that are known.
+for what belongs to a delegate its engine id, else ``method/backend@instruction`` of the parts that are known.
 
 Format: ``executorch/devtools/etdump/etdump_schema_flatcc.fbs``, identifier ED00.
 """
@@ -25,11 +25,20 @@ from numpy.typing import NDArray
 from torchtrt_viz import schema
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.etdump_args import EventArgs, Mapping, etrecord_table
+from torchtrt_viz.loaders.etdump_args import Calls, EventArgs, Mapping, etrecord_table
 from torchtrt_viz.loaders.etdump_clock import Clock, Sidecar, read_sidecar
 from torchtrt_viz.loaders.etdump_dump import Events, decode, read_bytes, timed
-from torchtrt_viz.loaders.etdump_names import DELEGATE, DELEGATE_CALL, Engines, group, labels, read_engines
-from torchtrt_viz.loaders.etdump_points import Points, allocation_frame, allocations, debugs, places
+from torchtrt_viz.loaders.etdump_names import Engines, Placing, labels, read_engines
+from torchtrt_viz.loaders.etdump_owners import run_ids
+from torchtrt_viz.loaders.etdump_points import (
+    Points,
+    allocation_frame,
+    allocations,
+    debugs,
+    instants_frame,
+    places,
+    unfinished,
+)
 from torchtrt_viz.loaders.etdump_runs import Lane, Runs, assign_lanes, make_runs
 from torchtrt_viz.loaders.etrecord import read_etrecord
 from torchtrt_viz.loaders.etrecord_match import match_methods
@@ -88,14 +97,16 @@ def read(source: Source, options: LoadOptions) -> Trace:
     clock = (sidecar.clock if sidecar is not None else None) or Clock()
     events, invalid, kept = timed(dump["events"], clock, source, options)
     runs = make_runs(dump, events, sidecar, source, options)
-    engines = read_engines(data, events, runs)
+    engines = read_engines(data, events, runs, dump["strings"])
     mapping = _read_mapping(runs, events, dump["strings"], options)
     lanes = assign_lanes(runs)
     rank = -1 if options.rank is None else options.rank
 
-    spans, gpu_tracks, overlaps = _spans(events, runs, engines, dump["strings"], mapping, len(lanes), rank)
-    points = _points(data, dump, events, invalid, kept, runs, mapping)
-    instants, instant_args = _instants(points, runs, rank)
+    spans, gpu_tracks, overlaps, call = _spans(
+        events, runs, engines, dump["strings"], mapping, len(lanes), rank
+    )
+    points, allocated = _points(data, dump, events, invalid, kept, runs, mapping)
+    instants, instant_args = instants_frame(points, runs.lane, rank)
     meta: dict[str, Any] = {
         "format": FORMAT,
         "sources": [source.name],
@@ -107,7 +118,7 @@ def read(source: Source, options: LoadOptions) -> Trace:
         "etdump": {
             "version": dump["version"],
             "runs": runs.frame(events),
-            "allocations": points[-1],
+            "allocations": allocated,
             "engines": {} if sidecar is None else sidecar.engines,
             "overlaps": overlaps,
         },
@@ -124,7 +135,7 @@ def read(source: Source, options: LoadOptions) -> Trace:
         tracks=_tracks(lanes, gpu_tracks, source, rank),
         instants=instants,
         meta=meta,
-        args=EventArgs(data, events, runs, dump["strings"], mapping),
+        args=EventArgs(data, events, runs, dump["strings"], mapping, Calls(call, engines)),
         instant_args=instant_args,
     )
 
@@ -147,12 +158,13 @@ def _read_mapping(runs: Runs, events: Events, strings: list[str], options: LoadO
 def _describe_clock(sidecar: Sidecar | None, clock: Clock) -> str:
     if sidecar is None or sidecar.clock is None:
         return (
-            "ticks of the ExecuTorch runtime since it was initialised, taken as nanoseconds: the file records "
-            "neither their unit nor their origin, and no sidecar with an anchor lies beside it"
+            "ticks of the ExecuTorch runtime since it was initialised, taken as nanoseconds: the file "
+            "records neither their unit nor their origin, and no sidecar with an anchor lies beside it"
         )
     return (
-        f"nanoseconds since the ExecuTorch runtime was initialised (ticks x {clock.numerator}/{clock.denominator}), "
-        f"placed in Unix time by the anchor in {sidecar.name}"
+        "nanoseconds since the ExecuTorch runtime was initialised "
+        f"(ticks x {clock.numerator}/{clock.denominator}), placed in Unix time by the anchor in "
+        f"{sidecar.name}"
     )
 
 
@@ -164,8 +176,8 @@ def _spans(
     mapping: Mapping | None,
     lanes: int,
     rank: int,
-) -> tuple[pd.DataFrame, list[str], int]:
-    """Return the spans, the labels of the GPU tracks behind the lanes, and the number of overlaps."""
+) -> tuple[pd.DataFrame, list[str], int, NDArray[np.int64]]:
+    """Return the spans, labels of the GPU tracks behind the lanes, number of overlaps, and calls."""
     placing = engines.placing
     parent, depth, self_ns, call, modeled, overlaps = native("etdump").arrange(
         events.run,
@@ -178,7 +190,7 @@ def _spans(
         placing.placing,
         placing.in_engine,
     )
-    run_id = _run_ids(events, runs, engines, call, mapping)
+    run_id = run_ids(events, runs, engines, mapping)
     track = runs.lane[events.run] if len(events) else np.zeros(0, np.int32)
     domain: Any = "host"
     gpu_tracks: list[str] = []
@@ -211,60 +223,7 @@ def _spans(
         },
         length=len(events),
     )
-    return frame, gpu_tracks, int(overlaps)
-
-
-def _run_ids(
-    events: Events, runs: Runs, engines: Engines, call: NDArray[np.int64], mapping: Mapping | None
-) -> pd.Categorical:
-    """Name what each span belongs to: the method, or the delegate within it."""
-    import pandas as pd
-
-    names: dict[str, int] = {}
-    of_method = np.array(
-        [names.setdefault(method, len(names)) for method in runs.methods] + [-1], np.int32
-    )  # the last one stands for "unknown"
-    code = of_method[runs.method[events.run]] if len(events) else np.zeros(0, np.int32)
-    rows = np.flatnonzero((events.role == DELEGATE_CALL) | ((events.role >= DELEGATE) & (events.chain >= 0)))
-    if len(rows):
-        method = runs.method[events.run[rows]]
-        # a run that the ETRecord does not explain has no backends, even if another run of the method does
-        explained = np.zeros(len(runs), np.int32)
-        if mapping is not None:
-            explained[list(mapping.runs)] = 1
-        instance, first = group(
-            [method, explained[events.run[rows]], events.chain[rows], events.instruction[rows]]
-        )
-        engine_ids = _engine_ids(engines, rows, instance, len(first))
-        table = np.empty(len(first), np.int32)
-        for i, row in enumerate(rows[first].tolist()):
-            name = engine_ids[i] or _delegate_name(events, runs, row, mapping)
-            table[i] = names.setdefault(name, len(names))
-        code[rows] = table[instance]
-    return pd.Categorical.from_codes(code, categories=pd.Index(list(names), dtype="str"), validate=False)
-
-
-def _engine_ids(
-    engines: Engines, rows: NDArray[np.int64], instance: NDArray[np.int32], instances: int
-) -> list[str | None]:
-    """Return the engine of each delegate instance, None where its calls name none or several."""
-    found: list[set[str]] = [set() for _ in range(instances)]
-    where = np.searchsorted(rows, engines.rows)
-    for at, row, engine in zip(where.tolist(), engines.rows.tolist(), engines.engine_id, strict=True):
-        if engine is not None and at < len(rows) and rows[at] == row:
-            found[int(instance[at])].add(engine)
-    return [next(iter(ids)) if len(ids) == 1 else None for ids in found]
-
-
-def _delegate_name(events: Events, runs: Runs, row: int, mapping: Mapping | None) -> str:
-    run, instruction, chain = int(events.run[row]), int(events.instruction[row]), int(events.chain[row])
-    method = runs.method_name(run)
-    backend = "delegate"
-    if mapping is not None and method is not None and run in mapping.runs:
-        delegate = mapping.record.methods[method].delegates.get(instruction)
-        backend = delegate.backend if delegate is not None else backend
-    place = f"{backend}@{instruction}" if chain == 0 else f"{backend}@{chain}.{instruction}"
-    return place if method is None else f"{method}/{place}"
+    return frame, gpu_tracks, int(overlaps), call
 
 
 def _points(
@@ -286,7 +245,7 @@ def _points(
     frame = allocation_frame(dump, at(dump["allocations"]))
     out = [debugs(dump, at(dump["debugs"])), allocations(frame)]
     if len(invalid):
-        names = labels(strings, invalid, Engines(np.zeros(0, np.int64), [], [], _no_placing()).placing)
+        names = labels(strings, invalid, Placing())
         args = EventArgs(data, invalid, runs, strings, mapping)
         out.append(
             Points(
@@ -298,75 +257,8 @@ def _points(
                 lambda i: args.read(np.array([i]))[0],
             )
         )
-    unfinished = np.array([run for run in runs.unfinished() if runs.start[run] <= runs.end[run]], np.int64)
-    out.append(
-        Points(
-            ["Method::execute"] * len(unfinished),
-            "method",
-            "unfinished",
-            runs.start[unfinished],
-            unfinished.astype(np.int32),
-            lambda i: _unfinished_args(runs, int(unfinished[i])),
-        )
-    )
+    out.append(unfinished(runs))
     return out, frame
-
-
-def _no_placing() -> Any:
-    from torchtrt_viz.loaders.etdump_names import Placing
-
-    return Placing()
-
-
-def _unfinished_args(runs: Runs, run: int) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "block": run,
-        "iteration": int(runs.iteration[run]),
-        "reason": "the runtime wrote no end of this execution: it failed, or the dump ends in it",
-    }
-    method = runs.method_name(run)
-    if method is not None:
-        out["method"] = method
-    return out
-
-
-class _PointArgs:
-    def __init__(self, points: list[Points]) -> None:
-        self._points = [part for part in points if len(part)]
-        self._edges = np.cumsum([len(part) for part in self._points])
-
-    def read(self, rows: NDArray[Any]) -> list[dict[str, Any]]:
-        out = []
-        for row in rows.tolist():
-            part = int(np.searchsorted(self._edges, row, side="right"))
-            before = int(self._edges[part - 1]) if part else 0
-            out.append(dict(self._points[part].args(row - before)))
-        return out
-
-
-def _instants(points: tuple[list[Points], pd.DataFrame], runs: Runs, rank: int) -> Any:
-    parts = [part for part in points[0] if len(part)]
-    if not parts:
-        return schema.INSTANTS.frame({}), None
-
-    def joined(name: str) -> Any:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    frame = schema.INSTANTS.frame(
-        {
-            "name": [name for part in parts for name in part.name],
-            "kind": np.concatenate(
-                [np.full(len(part), schema.KINDS.index(part.kind), np.int8) for part in parts]
-            ),
-            "state": np.concatenate(
-                [np.full(len(part), schema.STATES.index(part.state), np.int8) for part in parts]
-            ),
-            "track": runs.lane[joined("run")],
-            "ts_ns": joined("ts_ns"),
-            "rank": rank,
-        }
-    )
-    return frame, _PointArgs(parts)
 
 
 def _tracks(lanes: list[Lane], gpu_tracks: list[str], source: Source, rank: int) -> pd.DataFrame:

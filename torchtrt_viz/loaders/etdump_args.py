@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.loaders.etdump_dump import Events
-from torchtrt_viz.loaders.etdump_names import group, metadata_of, parse_metadata
+from torchtrt_viz.loaders.etdump_names import Engines, group, metadata_of, parse_metadata
 from torchtrt_viz.loaders.etdump_runs import Runs
 from torchtrt_viz.loaders.etrecord import ETRecord
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EventArgs", "Mapping", "etrecord_table"]
+__all__ = ["Calls", "EventArgs", "Mapping", "etrecord_table"]
+
 
 @dataclass(frozen=True)
 class Mapping:
@@ -41,29 +43,68 @@ class Mapping:
         nodes = method.find(handles)
         out["debug_handles"] = list(handles)
         out["op_types"] = [node.op for node in nodes]
-        out["modules"] = list(dict.fromkeys(node.module for node in nodes if node.module is not None))
-        out["sources"] = list(dict.fromkeys(node.source for node in nodes if node.source is not None))
+        modules = dict.fromkeys(node.module or "(root)" for node in nodes if node.module is not None)
+        sources = dict.fromkeys(node.source for node in nodes if node.source is not None)
+        out |= {"modules": list(modules), "sources": list(sources)}
+        if modules:
+            out["module"] = ", ".join(modules)
+        if sources:
+            out["source"] = ", ".join(sources)
         return out
+
+
+class Calls:
+    """Which engine each delegate call ran, and which call each event lies in."""
+
+    def __init__(self, call: NDArray[np.int64], engines: Engines) -> None:
+        self._call = call
+        self._engines = engines
+
+    @cached_property
+    def _entry(self) -> dict[int, int]:
+        """Row of a DELEGATE_CALL (or of a torchtrt.delegate without one) -> entry of the engines."""
+        rows = self._engines.rows
+        call = np.where(self._call[rows] >= 0, self._call[rows], rows)
+        return {row: entry for entry, row in enumerate(call.tolist())}
+
+    def find(self, row: int) -> dict[str, Any]:
+        """Return ``engine_id`` and ``engine_runtime`` of the call that an event is, or lies in."""
+        entry = self._entry.get(int(self._call[row]) if self._call[row] >= 0 else row)
+        if entry is None:
+            return {}
+        found = {
+            "engine_id": self._engines.engine_id[entry],
+            "engine_runtime": self._engines.runtime[entry],
+        }
+        return {key: value for key, value in found.items() if value is not None}
 
 
 class EventArgs:
     """Arguments of events, by their row in `Events`.
 
     Keys: ``block`` (index of the run in the dump), ``block_name``, ``method``, ``chain``, ``instruction``,
-    ``delegate_debug_id`` (as the delegate logged it: str or int); with an ETRecord ``backend``,
-    ``debug_handles``, ``op_types``, ``modules`` and ``sources`` (``file:line``), each only where it was
-    recorded; and the keys of a JSON object in the metadata. Metadata that is something else, or whose key
-    is one of the above, is under ``metadata``.
+    ``delegate_debug_id`` (as the delegate logged it: str or int); for the DELEGATE_CALL of an engine and
+    what lies in it ``engine_id`` and ``engine_runtime``; with an ETRecord ``backend``, ``debug_handles``,
+    ``op_types``, ``modules`` and ``sources`` (``file:line``), and the last two joined as ``module`` and
+    ``source``, each only where it was recorded; and the keys of a JSON object in the metadata. Metadata that
+    is something else, or whose key is one of the above, is under ``metadata``.
     """
 
     def __init__(
-        self, data: bytes, events: Events, runs: Runs, strings: list[str], mapping: Mapping | None
+        self,
+        data: bytes,
+        events: Events,
+        runs: Runs,
+        strings: list[str],
+        mapping: Mapping | None,
+        calls: Calls | None = None,
     ) -> None:
         self._data = data
         self._events = events
         self._runs = runs
         self._strings = strings
         self._mapping = mapping
+        self._calls = calls
 
     def read(self, rows: NDArray[Any]) -> list[dict[str, Any]]:
         """Return one mapping per row."""
@@ -88,6 +129,8 @@ class EventArgs:
             out["delegate_debug_id"] = delegate_id
         if self._mapping is not None and chain >= 0:
             out |= self._mapping.find(runs, run, instruction, delegate_id)
+        if self._calls is not None:
+            out |= self._calls.find(row)
         raw = metadata_of(self._data, events, row)
         if raw:
             _merge(out, parse_metadata(raw))
@@ -150,7 +193,16 @@ def etrecord_table(mapping: Mapping, events: Events, runs: Runs, strings: list[s
                 "debug_handles": found.get("debug_handles"),
             }
         )
-    columns = ["method", "instruction", "name", "delegate_debug_id", "backend", "op_types", "modules", "sources"]
+    columns = [
+        "method",
+        "instruction",
+        "name",
+        "delegate_debug_id",
+        "backend",
+        "op_types",
+        "modules",
+        "sources",
+    ]
     frame = pd.DataFrame(records, columns=[*columns, "debug_handles"], dtype=object)
     total = np.zeros(len(first), np.int64)
     np.add.at(total, code, events.dur[rows])

@@ -5,7 +5,8 @@ executed. The capture therefore writes ``<name>.etdp.json``::
 
     {
       "anchor": {"ticks": 123, "unix_ns": 1700000000000000000, "tick_numerator": 1, "tick_denominator": 1},
-      "blocks": [{"name": "Default", "method": "forward"}, {"name": "Execute", "method": "forward", "thread": 7}],
+      "blocks": [{"name": "Default", "method": "forward"},
+                 {"name": "Execute", "method": "forward", "thread": 7, "status": "ok"}],
       "engines": [{"engine_id": "...", "method": "forward", "delegate_index": 0, "runtime": "host"}],
       "versions": {"executorch": "1.5.1"}
     }
@@ -50,7 +51,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Clock:
-    """``ns = ticks * numerator / denominator``; ``origin_unix_ns`` is the Unix time of tick 0, None unknown."""
+    """``ns = ticks * numerator / denominator``; ``origin_unix_ns``: Unix time of tick 0, None unknown."""
 
     numerator: int = 1
     denominator: int = 1
@@ -186,14 +187,18 @@ def _clock(anchor: Any) -> tuple[int, Clock] | None:
     """Return (uncertainty in ticks, clock) of one anchor; None when it is not one."""
     if not isinstance(anchor, dict):
         return None
-    before = anchor.get("ticks_before", anchor.get("ticks"))
-    after = anchor.get("ticks_after", before)
-    unix_ns = anchor.get("unix_ns")
-    numerator = anchor.get("tick_numerator", 1)
-    denominator = anchor.get("tick_denominator", 1)
-    values = (before, after, unix_ns, numerator, denominator)
-    if not all(type(value) is int and 0 <= value <= _INT64_MAX for value in values):
+    read = anchor.get("ticks_before", anchor.get("ticks"))
+    values = (
+        read,
+        anchor.get("ticks_after", read),
+        anchor.get("unix_ns"),
+        anchor.get("tick_numerator", 1),
+        anchor.get("tick_denominator", 1),
+    )
+    numbers = [value for value in values if type(value) is int and 0 <= value <= _INT64_MAX]
+    if len(numbers) != len(values):
         return None
+    before, after, unix_ns, numerator, denominator = numbers
     if not (0 < numerator < _WRAP and 0 < denominator < _WRAP) or after < before:
         return None
     ticks = (before + after) // 2

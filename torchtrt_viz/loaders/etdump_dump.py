@@ -66,7 +66,7 @@ class Events:
 def read_bytes(source: Source, options: LoadOptions) -> bytes:
     """Read the whole file."""
     if source.on_disk:
-        size = source.stored_bytes
+        size = source.stored_bytes or 0
         if size > MAX_READ_BYTES:
             raise TraceFormatError(
                 "too large for an ETDump",
@@ -139,7 +139,7 @@ def _report(dump: native_etdump.Dump, data: bytes, cut: bool, source: Source, op
         options.repaired(
             Repair(
                 "truncated",
-                f"the file ends after {len(data)} of {dump['claimed_bytes']} bytes; the events that are whole are kept",
+                f"the file ends after {len(data)} of {dump['claimed_bytes']} bytes; whole events are kept",
                 source.name,
                 len(data),
             )
@@ -219,7 +219,7 @@ def timed(
     options.repaired(
         Repair(
             "invalid_duration",
-            "events that end before they begin, or lie outside a 64-bit count of ns, are instants of state 'invalid'",
+            "events that end before they begin, or at a time beyond 64 bits of ns, are instants ('invalid')",
             source.name,
             count=len(invalid),
         )

@@ -2,8 +2,8 @@
 
 A runtime event has a name, a delegate's event has a string or a number as identifier. Delegates of this
 package write a JSON object as metadata: ``torchtrt.delegate`` carries ``method``, ``engine_id`` (or
-``engine``), ``engine_runtime`` ("host" or "tensorrt") and the call's number; a layer may carry ``name`` and
-``timing``.
+``engine``), ``engine_runtime`` ("host" or "tensorrt") and the call's number; a layer carries ``name`` and
+``timing`` (one of the capture's: measured, laid_out, scaled, rest, device).
 """
 
 from __future__ import annotations
@@ -38,8 +38,15 @@ __all__ = [
 
 DELEGATE_CALL, DELEGATE, LAYER = 3, 7, 10  # rows of ROLES
 MAX_METADATA_BYTES = 1 << 20
-MODELED, ELSEWHERE = 2, 3  # codes of `placing`
-_PLACINGS = {"measured": 1, "modeled": MODELED}
+MEASURED, MODELED, ELSEWHERE = 1, 2, 3  # codes of `placing`
+_PLACINGS = {
+    "measured": MEASURED,
+    "modeled": MODELED,
+    "laid_out": MODELED,  # a duration that was measured, laid behind the one before it
+    "scaled": MODELED,  # the same, cut down to fit into its call
+    "rest": MODELED,  # what is left of a call behind its operators
+    "device": ELSEWHERE,  # the device's own duration, at no known place on the host's clock
+}
 
 
 def metadata_of(data: bytes, events: Events, row: int) -> bytes:
@@ -81,7 +88,7 @@ def group(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int32], NDArray[n
 
 @dataclass
 class Placing:
-    """What layers' metadata says of their times, as the native arrangement takes it; empty arrays: nothing."""
+    """What layers' metadata says of their times, for the native arrangement; empty arrays: nothing."""
 
     placing: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     in_engine: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
@@ -119,7 +126,7 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def read_engines(data: bytes, events: Events, runs: Runs) -> Engines:
+def read_engines(data: bytes, events: Events, runs: Runs, strings: list[str]) -> Engines:
     """Read the metadata of the delegates' own events; methods that they name are entered into ``runs``.
 
     A run's method is taken from the metadata only where nothing else has told it, and only when all
@@ -139,7 +146,12 @@ def read_engines(data: bytes, events: Events, runs: Runs) -> Engines:
         runtime.append(_text(facts.get("engine_runtime")) or _text(facts.get("runtime")))
         methods.append(_text(facts.get("method")))
     _enter_methods(runs, events.run[rows], methods)
-    return Engines(rows, engine_id, runtime, _placing(data, events, runs, rows, runtime))
+    return Engines(rows, engine_id, runtime, _placing(data, events, runs, strings, rows, runtime))
+
+
+def _identifier(strings: list[str], events: Events, row: int) -> str:
+    code = int(events.delegate_name[row])
+    return strings[code] if code >= 0 else f"#{int(events.delegate_id[row])}"
 
 
 def _enter_methods(runs: Runs, run: NDArray[np.int32], methods: list[str | None]) -> None:
@@ -151,13 +163,17 @@ def _enter_methods(runs: Runs, run: NDArray[np.int32], methods: list[str | None]
     np.minimum.at(low, run, said)
     np.maximum.at(high, run, said)
     agreed = np.flatnonzero((low == high) & (runs.method < 0))
-    for number, name in enumerate(names):
-        if name is not None:
-            runs.method[agreed[low[agreed] == number]] = runs.method_code(name)
+    codes = np.array([-1 if name is None else runs.method_code(name) for name in names] or [-1], np.int32)
+    runs.method[agreed] = codes[low[agreed]]
 
 
 def _placing(
-    data: bytes, events: Events, runs: Runs, rows: NDArray[np.int64], runtime: list[str | None]
+    data: bytes,
+    events: Events,
+    runs: Runs,
+    strings: list[str],
+    rows: NDArray[np.int64],
+    runtime: list[str | None],
 ) -> Placing:
     """Read the first layer of each kind in delegates of ours: equal layers of later calls are like it."""
     delegates = np.flatnonzero(events.role == DELEGATE)
@@ -179,6 +195,7 @@ def _placing(
     layers, layer_instance = layers[keep], layer_instance[keep]
     code, first = group([layer_instance, events.delegate_id[layers], events.delegate_name[layers]])
     names: dict[int, str] = {}
+    taken: dict[tuple[int, str], list[int]] = {}
     place = np.zeros(len(first), np.uint8)
     host = np.zeros(len(first), np.uint8)
     for kind, at in enumerate(first.tolist()):
@@ -187,11 +204,17 @@ def _placing(
         name = _text(facts.get("name"))
         if name is not None:
             names[kind] = name
+            taken.setdefault((int(layer_instance[at]), name), []).append(kind)
         engine = runtime_of[int(layer_instance[at])]
         place[kind] = _PLACINGS.get(str(facts.get("timing")), 0)
         if facts.get("domain") == "gpu" or (engine == "tensorrt" and facts.get("domain") != "host"):
             place[kind] = ELSEWHERE
         host[kind] = engine == "host"
+    for (_, name), kinds in taken.items():
+        if len(kinds) > 1:  # layers of one engine may share a name: their identifiers keep them apart
+            for kind in kinds:
+                row = int(layers[first[kind]])
+                names[kind] = f"{name} [{_identifier(strings, events, row)}]"
     placing = np.zeros(len(events), np.uint8)
     placing[layers] = place[code]
     in_engine = np.zeros(len(events), np.uint8)

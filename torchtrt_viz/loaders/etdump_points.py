@@ -7,14 +7,14 @@ follows them in their run, the earliest recorded time by which they had happened
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz import schema
+from torchtrt_viz.args import ArgsSource
 from torchtrt_viz.loaders.etdump_dump import Events
 from torchtrt_viz.loaders.etdump_runs import Runs
 
@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
     from torchtrt_viz._native import etdump as native_etdump
 
-__all__ = ["Points", "allocation_frame", "allocations", "debug_tensor", "debugs", "places"]
+__all__ = [
+    "Points",
+    "allocation_frame",
+    "allocations",
+    "debugs",
+    "instants_frame",
+    "places",
+    "unfinished",
+]
 
 #: ScalarType of scalar_type.fbs -> (name, bytes per element)
 SCALAR_TYPES: dict[int, tuple[str, int]] = {
@@ -50,7 +58,6 @@ SCALAR_TYPES: dict[int, tuple[str, int]] = {
     29: ("uint64", 8),
 }
 VALUE_TYPES = ("null", "int", "bool", "float", "double", "tensor", "tensor_list", "string")
-_SAME_BYTES = {"qint8": "int8", "quint8": "uint8", "qint32": "int32", "bits16": "uint16"}
 
 
 @dataclass
@@ -94,9 +101,7 @@ def debugs(dump: native_etdump.Dump, ts_ns: NDArray[np.int64]) -> Points:
     strings = dump["strings"]
     names = [
         strings[code] if code >= 0 else "method output" if output == 1 else "logged value"
-        for code, output in zip(
-            columns["name"][rows].tolist(), columns["output"][rows].tolist(), strict=True
-        )
+        for code, output in zip(columns["name"][rows].tolist(), columns["output"][rows].tolist(), strict=True)
     ]
     return Points(
         names, "other", "instant", ts_ns[rows], columns["run"][rows], lambda i: debug_args(dump, int(rows[i]))
@@ -153,60 +158,6 @@ def _tensor(columns: native_etdump.Tensors, row: int) -> dict[str, Any]:
     }
 
 
-def debug_tensor(args: Mapping[str, Any], buffer: bytes) -> NDArray[Any]:
-    """Return a logged tensor as an array.
-
-    Parameters
-    ----------
-    args
-        Arguments of the instant (``trace.instant_args[row]``), or one entry of its ``tensors``.
-    buffer
-        Content of the debug buffer that was written beside the ETDump.
-
-    Returns
-    -------
-    numpy.ndarray
-        A copy, of the shape and strides recorded; bfloat16 becomes float32.
-
-    Raises
-    ------
-    TorchTrtVizError
-        When the arguments describe no tensor, its type has no counterpart in numpy, or it lies outside
-        the buffer.
-    """
-    if "offset" not in args:
-        raise TorchTrtVizError(f"no tensor was logged here: {dict(args)}")
-    name, sizes = str(args["dtype"]), list(args["sizes"])
-    stored = "uint16" if name == "bfloat16" else _SAME_BYTES.get(name, name)
-    try:
-        dtype = np.dtype(stored)
-    except TypeError:
-        raise TorchTrtVizError(f"numpy has no type for elements of type {name}") from None
-    strides = list(args["strides"])
-    if len(strides) != len(sizes):
-        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-    if any(size < 0 for size in sizes) or any(stride < 0 for stride in strides):
-        raise TorchTrtVizError(f"a tensor of sizes {sizes} and strides {strides} cannot be")
-    reach = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
-    needed = 0 if 0 in sizes else (reach + 1) * dtype.itemsize
-    offset = int(args["offset"])
-    # sizes with strides of 0 could ask for any number of elements
-    if offset < 0 or offset + needed > len(buffer) or math.prod(sizes) * dtype.itemsize > len(buffer):
-        raise TorchTrtVizError(
-            f"the tensor lies at bytes {offset} to {offset + needed} of a debug buffer of {len(buffer)} bytes: "
-            "it belongs to another dump, or was cut off"
-        )
-    if 0 in sizes:
-        return np.zeros(sizes, np.float32 if name == "bfloat16" else dtype)
-    flat = np.frombuffer(buffer, np.uint8, needed, offset).view(dtype) if needed else np.zeros(0, dtype)
-    out = np.lib.stride_tricks.as_strided(
-        flat, sizes, [stride * dtype.itemsize for stride in strides], writeable=False
-    ).copy()
-    if name == "bfloat16":
-        return (out.astype(np.uint32) << 16).view(np.float32)
-    return out
-
-
 def _allocator_name(dump: native_etdump.Dump, run: int, allocator: int) -> str:
     # Allocators are numbered from 1, in the order in which the run lists them.
     first, behind = np.searchsorted(dump["allocators"]["run"], [run, run + 1]).tolist()
@@ -218,7 +169,7 @@ def _allocator_name(dump: native_etdump.Dump, run: int, allocator: int) -> str:
 
 
 def allocation_frame(dump: native_etdump.Dump, ts_ns: NDArray[np.int64]) -> pd.DataFrame:
-    """Return all allocations: ``block``, ``allocator``, ``bytes``, ``ts_ns`` (NA: no event to place it by)."""
+    """Return all allocations: ``block``, ``allocator``, ``bytes``, ``ts_ns`` (NA: no event places it)."""
     import pandas as pd
 
     columns = dump["allocations"]
@@ -233,7 +184,7 @@ def allocation_frame(dump: native_etdump.Dump, ts_ns: NDArray[np.int64]) -> pd.D
     return pd.DataFrame(
         {
             "block": columns["run"],
-            "allocator": np.array(labels, dtype=object),
+            "allocator": pd.Series(labels, dtype=object),
             "bytes": columns["size"],
             "ts_ns": times,
         }
@@ -254,3 +205,70 @@ def allocations(frame: pd.DataFrame) -> Points:
         run,
         lambda i: {"block": int(run[i]), "allocator": str(names[i]), "bytes": int(sizes[i])},
     )
+
+
+def unfinished(runs: Runs) -> Points:
+    """Return an instant for each execution without an end, at its first event."""
+    rows = np.array([run for run in runs.unfinished() if runs.start[run] <= runs.end[run]], np.int64)
+    return Points(
+        ["Method::execute"] * len(rows),
+        "method",
+        "unfinished",
+        runs.start[rows],
+        rows.astype(np.int32),
+        lambda i: _unfinished_args(runs, int(rows[i])),
+    )
+
+
+def _unfinished_args(runs: Runs, run: int) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "block": run,
+        "iteration": int(runs.iteration[run]),
+        "reason": "the runtime wrote no end of this execution: it failed, or the dump ends in it",
+    }
+    method = runs.method_name(run)
+    if method is not None:
+        out["method"] = method
+    return out
+
+
+class _PointArgs:
+    def __init__(self, points: list[Points]) -> None:
+        self._points = [part for part in points if len(part)]
+        self._edges = np.cumsum([len(part) for part in self._points])
+
+    def read(self, rows: NDArray[Any]) -> list[dict[str, Any]]:
+        out = []
+        for row in rows.tolist():
+            part = int(np.searchsorted(self._edges, row, side="right"))
+            before = int(self._edges[part - 1]) if part else 0
+            out.append(dict(self._points[part].args(row - before)))
+        return out
+
+
+def instants_frame(
+    points: list[Points], lane: NDArray[np.int32], rank: int
+) -> tuple[pd.DataFrame, ArgsSource | None]:
+    """Return ``trace.instants`` and its arguments; ``lane`` has the track of each run."""
+    parts = [part for part in points if len(part)]
+    if not parts:
+        return schema.INSTANTS.frame({}), None
+
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    frame = schema.INSTANTS.frame(
+        {
+            "name": [name for part in parts for name in part.name],
+            "kind": np.concatenate(
+                [np.full(len(part), schema.KINDS.index(part.kind), np.int8) for part in parts]
+            ),
+            "state": np.concatenate(
+                [np.full(len(part), schema.STATES.index(part.state), np.int8) for part in parts]
+            ),
+            "track": lane[joined("run")],
+            "ts_ns": joined("ts_ns"),
+            "rank": rank,
+        }
+    )
+    return frame, _PointArgs(parts)

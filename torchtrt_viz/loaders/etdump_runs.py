@@ -1,10 +1,10 @@
-"""The runs (blocks) of an ETDump: which are executions, of which method, whether they ended, on which lane."""
+"""The runs (blocks) of an ETDump: which are executions, of which method, whether they ended, where."""
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,15 +70,18 @@ class Runs:
     thread: list[int | None]
     methods: list[str] = field(default_factory=list)
     lane: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    _codes: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def method_code(self, name: str) -> int:
         """Return the number of a method, giving it one when it is new."""
-        if name not in self.methods:
+        code = self._codes.get(name)
+        if code is None:
+            code = self._codes[name] = len(self.methods)
             self.methods.append(name)
-        return self.methods.index(name)
+        return code
 
     def method_name(self, run: int) -> str | None:
         """Return the method of a run, None unknown."""
@@ -105,17 +108,21 @@ class Runs:
         start = pd.array(np.where(self.start <= self.end, self.start, 0), dtype="Int64")
         start[self.start > self.end] = pd.NA
         methods = np.array([*self.methods, None], dtype=object)
+
+        def text(values: Any) -> pd.Series:
+            return pd.Series(values, dtype=object)  # None stays None
+
         return pd.DataFrame(
             {
-                "name": np.array(self.names, dtype=object),
-                "method": methods[self.method],
+                "name": text(self.names),
+                "method": text(methods[self.method]),
                 "iteration": self.iteration,
-                "status": status,
+                "status": text(status),
                 "events": self.count,
                 "start_ns": start,
                 "dur_ns": duration,
                 "bundled_input": self.bundled_input,
-                "thread": np.array(self.thread, dtype=object),
+                "thread": text(self.thread),
             }
         )
 
@@ -196,8 +203,8 @@ def _apply(runs: Runs, sidecar: Sidecar, source: Source, options: LoadOptions) -
         options.repaired(
             Repair(
                 "sidecar_mismatch",
-                f"the sidecar describes {len(blocks)} blocks and the dump has {len(runs)}, or their names differ: "
-                "its methods and threads are not used",
+                f"the sidecar describes {len(blocks)} blocks and the dump has {len(runs)}, or their names "
+                "differ: its methods and threads are not used",
                 sidecar.name,
             )
         )
@@ -213,9 +220,11 @@ def assign_lanes(runs: Runs) -> list[Lane]:
     """Give each run a lane: one per thread, and more where runs of one thread overlap."""
     lanes: list[Lane] = []
     runs.lane = np.zeros(len(runs), np.int32)
-    threads = list(dict.fromkeys(runs.thread))
-    for thread in threads or [None]:
-        members = np.array([run for run, on in enumerate(runs.thread) if on == thread], np.int64)
+    by_thread: dict[int | None, list[int]] = {}
+    for run, thread in enumerate(runs.thread):
+        by_thread.setdefault(thread, []).append(run)
+    for thread, on_thread in (by_thread or {None: []}).items():
+        members = np.array(on_thread, np.int64)
         timed = members[runs.start[members] <= runs.end[members]]
         base = len(lanes)
         lanes.append(Lane(thread))

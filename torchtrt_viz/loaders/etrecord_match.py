@@ -45,7 +45,8 @@ def match_methods(
         options.repaired(
             Repair(
                 "etrecord_without_maps",
-                "the ETRecord holds no instruction map (its writer failed, or is too old): nothing can be mapped",
+                "the ETRecord holds no map of instructions (its writer failed, or is too old): "
+                "nothing can be mapped",
                 record.path,
             )
         )
@@ -88,7 +89,7 @@ def match_methods(
         options.repaired(
             Repair(
                 "ambiguous_method",
-                "runs that fit several methods of the ETRecord are not mapped: the dump does not name methods, "
+                "runs that fit several methods of the ETRecord are not mapped: the dump names no methods, "
                 "and nothing tells them apart (the capture's sidecar would)",
                 record.path,
                 count=ambiguous,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include "decode/etdump/decode.hpp"
 #include "decode/etdump/dictionary.hpp"
@@ -13,12 +14,17 @@ namespace {
 using Row = std::int64_t;
 constexpr Row kNobody = -1;
 constexpr std::int64_t kMicrosecond = 1000;
+constexpr int kMostPhases = 64;
 
 std::size_t index(Row row) { return static_cast<std::size_t>(row); }
 
 bool of_delegate(Role role) { return role >= Role::kDelegate; }
 
-// How far out an event stands when it and another cover exactly the same time.
+bool is_instruction(Role role) {
+  return role == Role::kOperatorCall || role == Role::kDelegateCall || role == Role::kControl;
+}
+
+// How far out an event stands when its times do not tell.
 int rank(Role role) {
   switch (role) {
     case Role::kMethod:
@@ -58,7 +64,7 @@ class Arranger {
  public:
   explicit Arranger(const Timeline& timeline) : t_(timeline), rows_(timeline.run.size()) {
     out_.parent.assign(rows_, kNobody);
-    out_.depth.assign(rows_, 0);
+    out_.depth.assign(rows_, -1);
     out_.self_ns.assign(t_.duration.begin(), t_.duration.end());
     out_.call.assign(rows_, kNobody);
     out_.modeled.assign(rows_, 0);
@@ -70,9 +76,11 @@ class Arranger {
     fine_clock_ = has_fine_clock();
     for_each_run([this](Row first, Row last) { gather_evidence(first, last); });
     decide_modeled();
+    mark_layers_of_calls();
     for_each_run([this](Row first, Row last) {
       nest(first, last);
       adopt(first, last);
+      measure_depth(first, last);
     });
     return std::move(out_);
   }
@@ -186,11 +194,11 @@ class Arranger {
       call_.call = out_.call[index(members_[i])];
       call_.delegate = call_.enqueue = kNobody;
       std::size_t j = i;
-      bool whole = false;
-      for (; j < members_.size() && !whole && !before(members_[i], members_[j]); ++j) {
+      bool ended = false;
+      for (; j < members_.size() && !ended && !before(members_[i], members_[j]); ++j) {
         const Row row = members_[j];
         // Without a DELEGATE_CALL, the delegate's own event of its whole call is what ends the call.
-        whole = role(row) == Role::kDelegate && call_.call == kNobody;
+        ended = role(row) == Role::kDelegate && call_.call == kNobody;
         switch (role(row)) {
           case Role::kDelegate:
             call_.delegate = row;
@@ -242,6 +250,9 @@ class Arranger {
       const Row outer = call.call != kNobody ? call.call : method;
       Row previous = kNobody;
       for (const Row row : call.layers) {
+        const bool out_of_call = outer != kNobody && !inside(row, outer);
+        // What a delegate says of its times is believed until the runtime's own times contradict it.
+        if (placing(row) == Placing::kMeasured && out_of_call) out_.modeled[index(row)] = 1;
         if (placing(row) != Placing::kDecide) continue;
         Evidence& e = evidence_[static_cast<std::size_t>(instance_[index(row)])];
         ++e.layers;
@@ -251,12 +262,10 @@ class Arranger {
           e.joined += start(row) == end(previous) ? 1 : 0;
         }
         previous = row;
-        const bool out_of_call = outer != kNobody && !inside(row, outer);
         // The host does one thing at a time: a layer that ran on it lies within one phase.
         const bool across_phases = !call.phases.empty() && !in_a_phase(call, row);
         e.displaced += out_of_call || across_phases ? 1 : 0;
       }
-      // The delegate's own measurements of itself are only doubted when they contradict the runtime's.
       for (const Row row : call.phases) {
         if (outer != kNobody && !inside(row, outer)) out_.modeled[index(row)] = 1;
       }
@@ -273,61 +282,153 @@ class Arranger {
       const bool unreal = said == Placing::kDecide
                               ? evidence_[static_cast<std::size_t>(instance_[index(row)])].unreal(fine_clock_)
                               : said == Placing::kModeled;
-      out_.modeled[index(row)] = unreal ? 1 : 0;
+      if (unreal) out_.modeled[index(row)] = 1;
     }
   }
 
-  struct Open {
-    Row row;
-    std::int64_t end;
-    std::int64_t covered_until;
-  };
+  // Layers outside of any call (a delegate that logs while it is loaded) nest like the runtime's own events.
+  void mark_layers_of_calls() {
+    in_call_.assign(rows_, 0);
+    for_each_run([this](Row first, Row last) {
+      for_each_call(first, last, [this](const Call& call) {
+        if (call.call == kNobody && call.delegate == kNobody) return;
+        for (const Row row : call.layers) in_call_[index(row)] = 1;
+      });
+    });
+  }
 
-  // By time, for the events whose times are real: parent, depth and self time within one run.
-  void nest(Row first, Row last) {
-    order_.clear();
-    for (Row row = first; row < last; ++row) {
-      if (out_.modeled[index(row)] == 0 && placing(row) != Placing::kElsewhere) order_.push_back(row);
+  bool longer(Row a, Row b) const { return duration(a) > duration(b); }
+
+  // Whether `row`, which ended no later, lies in `outer`. Strictly inside is inside. Where two events share a
+  // start or an end - on a coarse clock an event may take no time at all - the instructions decide.
+  bool lies_in(Row row, Row outer) const {
+    if (start(row) < start(outer)) return false;
+    if (start(row) > start(outer) && end(row) < end(outer)) return true;
+    const Role inner_role = role(row);
+    const Role outer_role = role(outer);
+    if (rank(outer_role) == 0) return rank(inner_role) > 0 || longer(outer, row);
+    if (rank(inner_role) == rank(outer_role)) {
+      return longer(outer, row) && !(is_instruction(inner_role) && is_instruction(outer_role));
     }
-    std::sort(order_.begin(), order_.end(), [this](Row a, Row b) {
-      if (start(a) != start(b)) return start(a) < start(b);
-      if (end(a) != end(b)) return end(a) > end(b);
+    if (rank(inner_role) < rank(outer_role)) return false;
+    return same_instruction(row, outer) || inner_role == Role::kRuntime || outer_role == Role::kRuntime;
+  }
+
+  // A layer follows another that ends where it begins, and does not lie in one that took the same time.
+  bool layer_lies_in(Row row, Row outer) const {
+    if (!inside(row, outer) || !longer(outer, row)) return false;
+    return duration(row) > 0 || (start(row) > start(outer) && end(row) < end(outer));
+  }
+
+  // Rows in the order of their ends, which is the file's own for events that the runtime scopes.
+  void order_by_end(std::vector<Row>& rows) const {
+    const auto ends_first = [this](Row a, Row b) { return end(a) < end(b); };
+    if (std::is_sorted(rows.begin(), rows.end(), ends_first)) return;
+    std::sort(rows.begin(), rows.end(), [this](Row a, Row b) {
+      if (end(a) != end(b)) return end(a) < end(b);
+      if (start(a) != start(b)) return start(a) > start(b);
       const int rank_a = rank(role(a));
       const int rank_b = rank(role(b));
-      if (rank_a != rank_b) return rank_a < rank_b;
-      return a > b;  // what is written later ended later, and so is the outer one
+      return rank_a != rank_b ? rank_a > rank_b : a < b;
     });
-    open_.clear();
-    for (const Row row : order_) {
-      const std::int64_t from = start(row);
-      const std::int64_t to = end(row);
-      bool cut = false;
-      while (!open_.empty() && !encloses(open_.back(), row, from, to)) {
-        cut |= open_.back().end > from;
-        open_.pop_back();
-      }
-      out_.overlaps += cut ? 1 : 0;
-      if (!open_.empty()) {
-        Open& outer = open_.back();
-        out_.parent[index(row)] = outer.row;
-        out_.depth[index(row)] = out_.depth[index(outer.row)] + 1;
-        const std::int64_t uncovered = std::max(from, outer.covered_until);
-        if (to > uncovered) {
-          out_.self_ns[index(outer.row)] -= to - uncovered;
-          outer.covered_until = to;
+  }
+
+  // Builds trees out of rows in the order of their ends: each takes the ones before it that lie in it. What
+  // nothing took is left in roots_.
+  template <typename LiesIn>
+  void grow(const std::vector<Row>& rows, LiesIn lies_in) {
+    roots_.clear();
+    for (const Row row : rows) {
+      // From the latest end backwards: what later children cover reaches down to covered_from without a gap
+      // that an earlier child could fill.
+      std::int64_t covered_from = end(row);
+      while (!roots_.empty() && lies_in(roots_.back(), row)) {
+        const Row child = roots_.back();
+        roots_.pop_back();
+        out_.parent[index(child)] = row;
+        const std::int64_t until = std::min(end(child), covered_from);
+        if (until > start(child)) {
+          out_.self_ns[index(row)] -= until - start(child);
+          covered_from = start(child);
         }
       }
-      open_.push_back({row, to, from});
+      if (!roots_.empty() && end(roots_.back()) > start(row)) ++out_.overlaps;
+      roots_.push_back(row);
     }
   }
 
-  // On a coarse clock an event can take no time at all, right where another ends: it lies inside when it is
-  // a part of the same instruction, and follows otherwise.
-  bool encloses(const Open& outer, Row row, std::int64_t from, std::int64_t to) const {
-    if (outer.end < to) return false;
-    if (outer.end > from) return true;
-    const int outer_rank = rank(role(outer.row));
-    return outer_rank < rank(role(row)) && (outer_rank == 0 || same_instruction(outer.row, row));
+  // By time, for the events whose times are real.
+  void nest(Row first, Row last) {
+    scoped_.clear();
+    for (Row row = first; row < last; ++row) {
+      if (out_.modeled[index(row)] == 0 && placing(row) != Placing::kElsewhere && !in_call_[index(row)]) {
+        scoped_.push_back(row);
+      }
+    }
+    order_by_end(scoped_);
+    grow(scoped_, [this](Row row, Row outer) { return lies_in(row, outer); });
+    const Row method = method_of(first, last);
+    for_each_call(first, last, [&](Call& call) {
+      scoped_.clear();
+      for (const Row row : call.layers) {
+        if (out_.modeled[index(row)] == 0 && in_call_[index(row)]) scoped_.push_back(row);
+      }
+      if (scoped_.empty()) return;
+      order_by_end(scoped_);
+      const std::int64_t overlaps = out_.overlaps;
+      grow(scoped_, [this](Row row, Row outer) { return layer_lies_in(row, outer); });
+      out_.overlaps = overlaps;  // layers may run side by side
+      hang_layers(call, method);
+    });
+  }
+
+  // Layers that nothing else took belong to the phase that ran them, or to the call as a whole.
+  void hang_layers(Call& call, Row method) {
+    index_phases(call);
+    std::sort(roots_.begin(), roots_.end(), [this](Row a, Row b) { return start(a) < start(b); });
+    std::int64_t covered_until = std::numeric_limits<std::int64_t>::min();
+    covers_.clear();
+    for (const Row row : roots_) {
+      const Row outer = phase_around(call, row, method);
+      out_.parent[index(row)] = outer;
+      if (covers_.empty() || covers_.back().first != outer) {
+        covers_.emplace_back(outer, 0);
+        covered_until = std::numeric_limits<std::int64_t>::min();
+      }
+      const std::int64_t from = std::max(start(row), covered_until);
+      if (end(row) > from) {
+        covers_.back().second += end(row) - from;
+        covered_until = end(row);
+      }
+    }
+    std::sort(covers_.begin(), covers_.end());
+    for (std::size_t i = 0; i < covers_.size();) {
+      std::int64_t sum = 0;
+      const Row outer = covers_[i].first;
+      for (; i < covers_.size() && covers_[i].first == outer; ++i) sum = plus(sum, covers_[i].second);
+      const bool phase = outer != call.delegate && outer != call.call;
+      cover(outer, sum, !phase && !call.phases.empty());
+    }
+  }
+
+  static Row whole_of(const Call& call, Row method) {
+    if (call.delegate != kNobody) return call.delegate;
+    return call.call != kNobody ? call.call : method;
+  }
+
+  // The innermost phase around a layer, else what else is around it. Phases are few; a call with a great many
+  // is no call of ours.
+  Row phase_around(const Call& call, Row row, Row method) const {
+    auto at = std::upper_bound(call.phases.begin(), call.phases.end(), start(row),
+                               [this](std::int64_t time, Row phase) { return time < start(phase); });
+    for (int steps = 0; at != call.phases.begin() && steps < kMostPhases; ++steps) {
+      --at;
+      if (end(*at) >= end(row) && out_.modeled[index(*at)] == 0) return *at;
+    }
+    for (const Row outer : {call.delegate, call.call, method}) {
+      if (outer != kNobody && out_.modeled[index(outer)] == 0 && inside(row, outer)) return outer;
+    }
+    return kNobody;
   }
 
   // By position, for the events whose times are not.
@@ -339,7 +440,7 @@ class Arranger {
         hang(call.delegate, outer);
         cover(outer, duration(call.delegate));
       }
-      const Row whole = call.delegate != kNobody ? call.delegate : outer;
+      const Row whole = whole_of(call, method);
       std::int64_t sum = 0;
       for (const Row row : call.phases) {
         if (out_.modeled[index(row)] == 0) continue;
@@ -356,22 +457,33 @@ class Arranger {
         std::int64_t& total = engine ? engine_sum : sum;
         total = plus(total, duration(row));
       }
-      cover(whole, sum);
+      cover(whole, sum, !call.phases.empty());
       cover(call.enqueue, engine_sum);
     });
   }
 
-  void hang(Row row, Row outer) {
-    out_.parent[index(row)] = outer;
-    out_.depth[index(row)] = outer == kNobody ? 0 : out_.depth[index(outer)] + 1;
+  void hang(Row row, Row outer) { out_.parent[index(row)] = outer; }
+
+  // Parents of a run lie in the same run; each row's way up is walked once.
+  void measure_depth(Row first, Row last) {
+    for (Row row = first; row < last; ++row) {
+      path_.clear();
+      Row at = row;
+      while (at != kNobody && out_.depth[index(at)] < 0) {
+        path_.push_back(at);
+        at = out_.parent[index(at)];
+      }
+      std::int32_t depth = at == kNobody ? -1 : out_.depth[index(at)];
+      for (auto step = path_.rbegin(); step != path_.rend(); ++step) out_.depth[index(*step)] = ++depth;
+    }
   }
 
-  // Children without a place cover as much of their parent as they take together; what other children
-  // cover already is the same time (the layers of an engine run during its phases).
-  void cover(Row outer, std::int64_t sum) {
+  // Takes the time of children from their parent. `again`: other children have covered the same time already
+  // (the layers of an engine run during its phases).
+  void cover(Row outer, std::int64_t sum, bool again = false) {
     if (outer == kNobody || sum <= 0) return;
     std::int64_t& self = out_.self_ns[index(outer)];
-    self = std::max<std::int64_t>(0, std::min(self, duration(outer) - sum));
+    self = std::max<std::int64_t>(0, again ? std::min(self, duration(outer) - sum) : self - sum);
   }
 
   const Timeline& t_;
@@ -380,8 +492,11 @@ class Arranger {
   std::vector<std::int32_t> instance_;
   std::vector<Evidence> evidence_;
   std::vector<Row> members_;
-  std::vector<Row> order_;
-  std::vector<Open> open_;
+  std::vector<Row> scoped_;
+  std::vector<Row> roots_;
+  std::vector<Row> path_;
+  std::vector<std::pair<Row, std::int64_t>> covers_;
+  std::vector<char> in_call_;  // a layer of a call that is known
   std::vector<std::int64_t> phase_reach_;
   Call call_;
   bool fine_clock_ = false;
