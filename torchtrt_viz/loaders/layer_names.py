@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 __all__ = ["LayerName", "Part", "common_path", "onnx_layers", "parse_name", "split_fusion"]
 
-_MAX_UNWRAPS = 16
+_MAX_UNWRAPS = 32
 _REFORMAT = re.compile(
     r"Reformatting CopyNode for (?:(Input|Output) )?Tensor (\d+)? ?(?:to|from) (.*)", re.DOTALL
 )
@@ -229,16 +229,15 @@ def _unwrap(name: str) -> tuple[str | None, str]:
 
 
 def _parts(text: str) -> list[Part]:
-    """Parts of one fused element, which may itself be a pointwise fusion (nested)."""
+    """Parts of one fused element, which may itself be a pointwise fusion, nested as deep as is plausible."""
     out: list[Part] = []
-    work = [text]
+    work = [(text, 0)]
     while work:
-        text = work.pop()
-        if text.startswith("PWN(") and text.endswith(")"):
-            inner = text[4:-1]
-            work.extend(
-                reversed([p for argument in split_fusion(inner, ", ") for p in split_fusion(argument)])
-            )
+        text, depth = work.pop()
+        if text.startswith("PWN(") and text.endswith(")") and depth < _MAX_UNWRAPS:
+            arguments = split_fusion(text[4:-1], ", ")
+            inner = [(piece, depth + 1) for argument in arguments for piece in split_fusion(argument)]
+            work.extend(reversed(inner))
         else:
             out.append(_part(text))
     return out

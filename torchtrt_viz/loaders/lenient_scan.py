@@ -179,7 +179,7 @@ class Scan:
         value: Any = _NO_VALUE
         while stack:
             container, key = stack.pop()
-            if value is not _NO_VALUE and key:
+            if value is not _NO_VALUE and value and key:
                 container[key] = value
             cut_record = isinstance(container, dict) and bool(stack) and isinstance(stack[-1][0], list)
             value = _NO_VALUE if cut_record else container

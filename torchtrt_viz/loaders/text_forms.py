@@ -10,7 +10,8 @@ __all__ = ["decode_text", "decoded_head"]
 def encoding_of(data: bytes) -> tuple[str, int]:
     """Tell the encoding of ``data`` and the length of its byte order mark.
 
-    UTF-16 without a mark is recognised by the zero bytes that ASCII text has in it.
+    UTF-16 without a mark is recognised by the zero bytes of its first two characters, which are
+    ASCII in every document of this field.
     """
     if data.startswith(codecs.BOM_UTF8):
         return "utf-8", 3
@@ -18,12 +19,11 @@ def encoding_of(data: bytes) -> tuple[str, int]:
         return "utf-16-le", 2
     if data.startswith(codecs.BOM_UTF16_BE):
         return "utf-16-be", 2
-    start = data[:64]
-    if len(start) >= 4:
-        if not any(start[0::2]) and all(start[1::2]):
-            return "utf-16-be", 0
-        if not any(start[1::2]) and all(start[0::2]):
-            return "utf-16-le", 0
+    zero = [byte == 0 for byte in data[:4]]
+    if zero == [True, False, True, False]:
+        return "utf-16-be", 0
+    if zero == [False, True, False, True]:
+        return "utf-16-le", 0
     return "utf-8", 0
 
 
