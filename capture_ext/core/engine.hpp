@@ -32,10 +32,6 @@ struct BindingInfo {
   Dims sizes;  // upper bounds of dynamic dimensions
 };
 
-// Spans that an engine has finished measuring: layers of this call, or, for an engine that works
-// asynchronously, layers and device time of earlier ones. `call` says of which.
-using SpanReports = std::vector<SpanRecord>;
-
 class Engine {
  public:
   Engine() = default;

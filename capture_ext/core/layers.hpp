@@ -17,6 +17,7 @@ struct LayerInfo {
   std::string id;    // stable, unique in the engine; the event's identifier in an ETDump
   std::string name;  // what people read; may occur twice
   std::string op;
+  std::string kernel;  // what the runtime itself calls it
   std::string module;
   std::vector<std::string> nodes;  // of the exported graph, where that was recorded
   NameId name_id = 0;              // of `id`
@@ -28,8 +29,8 @@ class TORCHTRT_VIZ_API LayerTable {
  public:
   // What is known ahead of time; found again by id.
   void foretell(LayerInfo info);
-  // The row of layer `id`, made on first sight from what was foretold, else from `name` and `op`.
-  std::int32_t row(std::string_view id, std::string_view name, std::string_view op);
+  // The row of layer `id`, made on first sight from what was foretold, else from `name` and `kernel`.
+  std::int32_t row(std::string_view id, std::string_view name, std::string_view kernel);
   const LayerInfo& operator[](std::int32_t row) const { return rows_[static_cast<std::size_t>(row)]; }
   const std::vector<LayerInfo>& rows() const noexcept { return rows_; }
 

@@ -42,7 +42,8 @@ Status parse_level(std::string_view key, std::string_view text, Level& out) {
       return Status::success();
     }
   }
-  return Status::refused(std::string(key), quoted(text), "choose off, delegate, phases or layers");
+  return Status::refused(std::string(key), std::string(text), quoted(text),
+                         "choose off, delegate, phases or layers");
 }
 
 Status parse_format(std::string_view key, std::string_view text, Format& out) {
@@ -52,19 +53,21 @@ Status parse_format(std::string_view key, std::string_view text, Format& out) {
       return Status::success();
     }
   }
-  return Status::refused(std::string(key), quoted(text), "choose etdump, perfetto or trex");
+  return Status::refused(std::string(key), std::string(text), quoted(text),
+                         "choose etdump, perfetto or trex");
 }
 
 Status check_path_prefix(std::string_view key, std::string_view text) {
   constexpr std::size_t kLongest = PATH_MAX - kLongestFileName - 2;
   if (text.empty()) {
-    return Status::refused(std::string(key), "empty", "give the directory that the trace files go to");
+    return Status::refused(std::string(key), {}, "empty", "give the directory that the trace files go to");
   }
   if (text.find('\0') != std::string_view::npos) {
-    return Status::refused(std::string(key), quoted(text), "a path has no NUL byte");
+    return Status::refused(std::string(key), std::string(text), quoted(text), "a path has no NUL byte");
   }
   if (text.size() > kLongest) {
-    return Status::refused(std::string(key), "a path of " + std::to_string(text.size()) + " bytes",
+    return Status::refused(std::string(key), std::string(text),
+                           "a path of " + std::to_string(text.size()) + " bytes",
                            "at most " + std::to_string(kLongest) + " bytes");
   }
   return Status::success();

@@ -113,7 +113,7 @@ void Sidecar::add(std::span<const SpanRecord> spans, const LayerTable& layers) {
     LayerSum row;
     row.id = info.id;
     row.name = info.name;
-    row.op = info.op;
+    row.op = info.op.empty() ? info.kernel : info.op;
     layers_.push_back(std::move(row));
   }
   for (const auto& span : spans) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/names.hpp"
 #include "core/options.hpp"
@@ -47,5 +48,9 @@ struct SpanRecord {
   Timing timing = Timing::measured;
   bool on_device = false;  // GPU time
 };
+
+// Spans that an engine has finished measuring: layers of this call, or, for an engine that works
+// asynchronously, layers and device time of earlier ones. `call` says of which.
+using SpanReports = std::vector<SpanRecord>;
 
 }  // namespace torchtrt_viz

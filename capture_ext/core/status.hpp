@@ -29,8 +29,9 @@ struct [[nodiscard]] Status {
 
   static Status success() { return {}; }
   static Status error(Code code, std::string message) { return {code, std::move(message), {}, {}, {}}; }
-  static Status refused(std::string key, std::string value, std::string choices) {
-    std::string text = "option '" + key + "' cannot be " + value + ": " + choices;
+  // `shown` is how the message writes the value, quotes included.
+  static Status refused(std::string key, std::string value, const std::string& shown, std::string choices) {
+    std::string text = "option '" + key + "' cannot be " + shown + ": " + choices;
     return {Code::refused_option, std::move(text), std::move(key), std::move(value), std::move(choices)};
   }
 };

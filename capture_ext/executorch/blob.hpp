@@ -61,6 +61,7 @@
 
 #include "core/status.hpp"
 #include "core/tensor.hpp"
+#include "core/visibility.hpp"
 
 namespace torchtrt_viz {
 
@@ -106,6 +107,6 @@ struct EngineBlob {
 
 // Every offset and size is checked before it is used; a damaged blob gives a message that names the field,
 // the value found and what was expected.
-Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out);
+TORCHTRT_VIZ_API Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out);
 
 }  // namespace torchtrt_viz

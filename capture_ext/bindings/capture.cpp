@@ -1,0 +1,265 @@
+// Module torchtrt_viz._native.capture: programs, the process-wide configuration, recordings, clocks, writers.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/capture_values.hpp"
+#include "bindings/handover.hpp"
+#include "core/config.hpp"
+#include "core/recorder.hpp"
+#include "core/sidecar.hpp"
+#include "core/trex_profile.hpp"
+#include "executorch/blob.hpp"
+#include "executorch/delegate.hpp"
+#include "executorch/engine_factory.hpp"
+#include "executorch/program.hpp"
+#include "executorch/ticks.hpp"
+
+namespace tv = torchtrt_viz;
+namespace et = torchtrt_viz::et;
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace torchtrt_viz::bindings;
+
+namespace {
+
+std::vector<et::InputValue> take_inputs(const nb::sequence& inputs, std::vector<nb::object>& keep) {
+  std::vector<et::InputValue> out;
+  std::size_t i = 0;
+  for (const nb::handle item : inputs) out.push_back(take_input(item, i++, keep));
+  return out;
+}
+
+// Python's session: what it calls may wait, so the interpreter is let go first.
+class Session {
+ public:
+  Session(const std::string& path, const et::LoadOptions& options, et::Program::Settings settings) {
+    const auto error = [&] {
+      const nb::gil_scoped_release released;
+      return et::Program::load(path, options, settings, program_);
+    }();
+    raise_if(error);
+  }
+  ~Session() { close(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  et::Program& program() { return *program_; }
+
+  nb::dict method_meta(const std::string& method) {
+    et::MethodDescription meta;
+    raise_if(released([&] { return program_->describe(method, meta); }));
+    return give_method(meta);
+  }
+
+  void load_method(const std::string& method) {
+    raise_if(released([&] { return program_->load_method(method); }));
+  }
+
+  bool is_loaded(const std::string& method) {
+    const nb::gil_scoped_release released;
+    return program_->is_loaded(method);
+  }
+
+  nb::list run(const std::string& method, const nb::sequence& inputs) {
+    std::vector<nb::object> keep;  // what the inputs point into
+    const auto values = take_inputs(inputs, keep);
+    std::vector<et::OutputValue> outputs;
+    raise_if(released([&] { return program_->run(method, values, outputs); }));
+    nb::list out;
+    for (auto& value : outputs) out.append(give_output(std::move(value)));
+    return out;
+  }
+
+  nb::bytes etdump() {
+    std::string bytes;
+    const auto status = [&] {
+      const nb::gil_scoped_release released;
+      return program_->etdump(bytes);
+    }();
+    raise_if(status);
+    return nb::bytes(bytes.data(), bytes.size());
+  }
+
+  nb::list blocks() {
+    nb::list out;
+    auto* log = program_->log();
+    if (log == nullptr) return out;
+    std::vector<std::uint64_t> counts;
+    std::vector<std::string> names;
+    const auto rows = log->blocks(counts, names);
+    for (std::size_t i = 0; i < rows.size(); ++i) out.append(give_block(rows[i], names[i], counts[i]));
+    return out;
+  }
+
+  std::size_t event_count() { return program_->log() == nullptr ? 0 : program_->log()->event_count(); }
+
+  void clear() {
+    const nb::gil_scoped_release released;
+    program_->clear();
+  }
+
+  nb::list engines() { return give_engines(program_->engines()); }
+
+  nb::list anchors() {
+    nb::list out;
+    for (const auto& [what, anchor] : program_->anchors()) out.append(give_anchor(what, anchor));
+    return out;
+  }
+
+  void close() {
+    if (!program_) return;
+    const nb::gil_scoped_release released;
+    program_->close();
+  }
+
+ private:
+  template <typename Work>
+  static et::ProgramError released(Work&& work) {
+    const nb::gil_scoped_release gil;
+    return work();
+  }
+  std::unique_ptr<et::Program> program_;
+};
+
+void bind_session(nb::module_& m) {
+  nb::class_<Session>(m, "Session", "A loaded .pte: module, tracer and engines, which live and die together.")
+      .def(
+          "__init__",
+          [](Session* self, const std::string& path, const et::LoadOptions& options, bool trace,
+             bool method_only, bool load_methods, bool mmap, bool share_memory) {
+            new (self) Session(path, options, {trace, method_only, load_methods, mmap, share_memory});
+          },
+          "pte_path"_a, "options"_a = et::LoadOptions{}, nb::kw_only(), "trace"_a = true,
+          "method_only"_a = false, "load_methods"_a = true, "mmap"_a = true, "share_memory"_a = false)
+      .def_prop_ro("path", [](Session& self) { return self.program().path(); })
+      .def_prop_ro("traced", [](Session& self) { return self.program().traced(); })
+      .def("methods", [](Session& self) { return self.program().methods(); })
+      .def("method_meta", &Session::method_meta, "method"_a)
+      .def("load_method", &Session::load_method, "method"_a)
+      .def("is_loaded", &Session::is_loaded, "method"_a)
+      .def("run", &Session::run, "method"_a, "inputs"_a = nb::make_tuple())
+      .def("etdump", &Session::etdump)
+      .def("blocks", &Session::blocks)
+      .def("event_count", &Session::event_count)
+      .def("clear", &Session::clear)
+      .def("engines", &Session::engines)
+      .def("anchors", &Session::anchors)
+      .def("close", &Session::close)
+      .def("__enter__", [](nb::object self) { return self; })
+      .def("__exit__", [](Session& self, const nb::args&) { self.close(); });
+}
+
+void bind_configuration(nb::module_& m) {
+  m.def("get_profile", [] {
+    const auto config = tv::config_snapshot();
+    nb::dict out;
+    out["execution"] = config.execution;
+    out["level"] = tv::level_name(config.level);
+    out["format"] = tv::format_name(config.format);
+    out["path_prefix"] = config.path_prefix;
+    out["generation"] = config.generation;
+    return out;
+  });
+  m.def(
+      "set_profile",
+      [](std::optional<bool> execution, std::optional<std::string> level, std::optional<std::string> format,
+         std::optional<std::string> path_prefix) {
+        std::uint64_t generation = 0;
+        raise_if(tv::change_config({execution, std::move(level), std::move(format), std::move(path_prefix)},
+                                   &generation));
+        return generation;
+      },
+      nb::kw_only(), "execution"_a = nb::none(), "level"_a = nb::none(), "format"_a = nb::none(),
+      "path_prefix"_a = nb::none());
+  m.def("reset_profile", &tv::reset_config);
+  m.def(
+      "set_rank", [](std::optional<std::int64_t> rank) { tv::set_rank(rank.value_or(-1)); }, "rank"_a.none());
+  m.def("flush_sidecars", [] {
+    const auto status = [] {
+      const nb::gil_scoped_release released;
+      return tv::flush_sidecars();
+    }();
+    raise_if(status);
+  });
+  m.def("engines", [] {
+    std::vector<tv::EngineInfo> infos;
+    for (const auto& entry : tv::registered_engines()) infos.push_back(entry->info());
+    return give_engines(infos);
+  });
+}
+
+void bind_recording(nb::module_& m) {
+  nb::class_<tv::Recording>(m, "Recording",
+                            "Collects the spans of every engine of the process until stopped.")
+      .def(nb::init<std::size_t>(), "capacity"_a = std::size_t{1} << 22U)
+      .def("stop", [](tv::Recording& self) { return give_columns(self.stop()); });
+}
+
+void bind_process(nb::module_& m) {
+  m.def("clock_anchor", [] { return give_anchor("now", et::clock_anchor()); });
+  m.def("registered_backends", &et::registered_backends);
+  m.def("built_with", [] {
+    nb::dict out;
+    out["executorch"] = TORCHTRT_VIZ_EXECUTORCH_VERSION;
+    out["torch"] = TORCHTRT_VIZ_TORCH_VERSION;
+    out["simdjson"] = TORCHTRT_VIZ_SIMDJSON_VERSION;
+    out["compiler"] = "GNU " __VERSION__;
+    return out;
+  });
+  m.def("delegate_status", [] {
+    const auto& registration = et::delegate_registration();
+    nb::dict out;
+    out["status"] = registration.registered ? "registered" : "taken";
+    out["detail"] = registration.detail;
+    return out;
+  });
+  m.def(
+      "parse_blob",
+      [](const nb::bytes& bytes) {
+        tv::EngineBlob blob;
+        raise_if(tv::parse_blob({static_cast<const std::byte*>(bytes.data()), bytes.size()}, blob));
+        return give_blob(blob);
+      },
+      "blob"_a);
+  m.attr("TENSORRT_ENGINE") = tv::has_tensorrt_engine();
+}
+
+void bind_writers(nb::module_& m) {
+  m.def(
+      "trex_profile",
+      [](std::int64_t calls, const std::vector<std::string>& names, const ConstColumn<std::int64_t>& total_ns,
+         std::optional<ConstColumn<std::int64_t>> median_ns) {
+        if (total_ns.shape(0) != names.size() || (median_ns && median_ns->shape(0) != names.size())) {
+          throw std::invalid_argument("names, total_ns and median_ns differ in length");
+        }
+        std::vector<tv::LayerTotal> rows;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+          rows.push_back({names[i], total_ns.data()[i],
+                          median_ns ? std::optional<std::int64_t>(median_ns->data()[i]) : std::nullopt});
+        }
+        const auto text = tv::trex_profile(calls, rows);
+        return nb::bytes(text.data(), text.size());
+      },
+      "calls"_a, "names"_a, "total_ns"_a, "median_ns"_a = nb::none());
+}
+
+}  // namespace
+
+NB_MODULE(capture, m) {
+  m.doc() = "The capture extension: programs, the delegate, the process-wide configuration, clocks, writers.";
+  bind_session(m);
+  bind_configuration(m);
+  bind_recording(m);
+  bind_process(m);
+  bind_writers(m);
+}

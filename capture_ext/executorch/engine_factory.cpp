@@ -1,0 +1,30 @@
+#include "executorch/engine_factory.hpp"
+
+#include "host_engine/host_engine.hpp"
+
+#ifdef TORCHTRT_VIZ_HAS_TENSORRT
+#include "tensorrt/tensorrt_engine.hpp"
+#endif
+
+namespace torchtrt_viz {
+
+#ifdef TORCHTRT_VIZ_HAS_TENSORRT
+bool has_tensorrt_engine() noexcept { return true; }
+#else
+bool has_tensorrt_engine() noexcept { return false; }
+#endif
+
+Status make_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
+  if (blob.kind == PayloadKind::host) return make_host_engine(blob, out);
+#ifdef TORCHTRT_VIZ_HAS_TENSORRT
+  return make_tensorrt_engine(blob, out);
+#else
+  return Status::error(
+      Code::not_supported,
+      "engine '" + blob.engine_name +
+          "' is a TensorRT plan, and this build has no TensorRT engine: build where CMake finds "
+          "NvInfer.h and cuda_runtime_api.h, or export the program for the host engine");
+#endif
+}
+
+}  // namespace torchtrt_viz

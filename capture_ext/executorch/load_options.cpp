@@ -1,0 +1,87 @@
+#include "executorch/load_options.hpp"
+
+#include <cstring>
+#include <string_view>
+
+namespace torchtrt_viz::et {
+namespace {
+
+namespace rt = executorch::runtime;
+
+constexpr const char* kKeys[] = {kLevelKey, kFormatKey, kPathPrefixKey};
+
+constexpr std::string_view kFamily = "torchtrt_profile_";
+
+// A misspelt key would be ignored without a word.
+Status check_key(std::string_view key) {
+  if (!key.starts_with(kFamily)) return Status::success();
+  for (const std::string_view known : kKeys) {
+    if (key == known) return Status::success();
+  }
+  auto status = Status::refused(
+      std::string(key), {}, "set",
+      "the options are " + std::string(kLevelKey) + ", " + kFormatKey + " and " + kPathPrefixKey);
+  status.message = "there is no option '" + status.key + "': " + status.choices;
+  return status;
+}
+
+Status take(std::string_view key, std::string_view value, OptionSet& out) {
+  if (key == kLevelKey) {
+    Level level{};
+    auto status = parse_level(key, value, level);
+    if (status.ok()) out.level = level;
+    return status;
+  }
+  if (key == kFormatKey) {
+    Format format{};
+    auto status = parse_format(key, value, format);
+    if (status.ok()) out.format = format;
+    return status;
+  }
+  auto status = check_path_prefix(key, value);
+  if (status.ok()) out.path_prefix = std::string(value);
+  return status;
+}
+
+std::string_view describe(const rt::BackendOption& option) {
+  if (const auto* flag = std::get_if<bool>(&option.value)) return *flag ? "True (a bool)" : "False (a bool)";
+  return "an int";
+}
+
+}  // namespace
+
+Status read_load_options(const rt::BackendInitContext& context, OptionSet& out) {
+  for (const auto& option : context.runtime_specs()) {
+    if (auto status = check_key(option.key); !status.ok()) return status;
+    for (const char* key : kKeys) {
+      if (std::strcmp(option.key, key) != 0) continue;
+      const auto* text = std::get_if<std::array<char, rt::kMaxOptionValueLength>>(&option.value);
+      if (text == nullptr) {
+        return Status::refused(key, std::string(describe(option)), std::string(describe(option)),
+                               "give a string");
+      }
+      const std::string_view value(text->data(), ::strnlen(text->data(), text->size()));
+      if (auto status = take(key, value, out); !status.ok()) return status;
+    }
+  }
+  return Status::success();
+}
+
+Status read_compile_specs(rt::ArrayRef<rt::CompileSpec> specs, OptionSet& out) {
+  for (const auto& spec : specs) {
+    if (spec.key == nullptr) continue;
+    if (auto status = check_key(spec.key); !status.ok()) return status;
+    for (const char* key : kKeys) {
+      if (std::strcmp(spec.key, key) != 0) continue;
+      const std::string_view value(static_cast<const char*>(spec.value.buffer), spec.value.nbytes);
+      auto status = take(key, value, out);
+      if (!status.ok()) {
+        status.message += " (compile spec of the program)";
+        return status;
+      }
+    }
+  }
+  return Status::success();
+}
+
+}  // namespace torchtrt_viz::et

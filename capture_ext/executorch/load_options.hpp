@@ -1,0 +1,16 @@
+// The delegate's options, from where the runtime hands them over: load-time options and compile specs.
+#pragma once
+
+#include <executorch/runtime/backend/interface.h>
+
+#include "core/options.hpp"
+#include "core/status.hpp"
+
+namespace torchtrt_viz::et {
+
+// Both refuse values that cannot be, whichever source they came from, with key, value and choices.
+Status read_load_options(const executorch::runtime::BackendInitContext& context, OptionSet& out);
+Status read_compile_specs(executorch::runtime::ArrayRef<executorch::runtime::CompileSpec> specs,
+                          OptionSet& out);
+
+}  // namespace torchtrt_viz::et

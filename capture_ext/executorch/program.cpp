@@ -1,0 +1,293 @@
+#include "executorch/program.hpp"
+
+#include <executorch/extension/module/module.h>
+#include <executorch/runtime/backend/interface.h>
+#include <executorch/runtime/platform/runtime.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+
+#include "executorch/delegate.hpp"
+#include "executorch/etdump_writer.hpp"
+#include "executorch/last_error.hpp"
+#include "executorch/value_transfer.hpp"
+#include "host_engine/et_types.hpp"
+#include "host_engine/runtime_log.hpp"
+
+namespace torchtrt_viz::et {
+namespace {
+
+namespace rt = executorch::runtime;
+using executorch::extension::Module;
+
+constexpr auto kVerification = executorch::extension::Program::Verification::InternalConsistency;
+
+ProgramError refusal(Status status) { return {std::move(status), {}, 0}; }
+
+// The delegate's own words where it has any, else what the runtime logged.
+ProgramError runtime_error(const std::string& what, rt::Error error, RuntimeLog& log) {
+  ProgramError out;
+  out.name = error_name(error);
+  out.code = static_cast<std::uint32_t>(error);
+  const auto logged = log.take();
+  if (auto reason = take_last_error()) {
+    out.status = std::move(*reason);
+    out.status.message = what + ": " + out.status.message;
+    return out;
+  }
+  out.status = Status::error(to_code(error), what + ": executorch says " + out.name +
+                                                 (logged.empty() ? std::string() : ": " + logged));
+  return out;
+}
+
+Status fill_option(const std::string& backend, const std::string& key, const LoadOption& value,
+                   rt::BackendOption& out) {
+  const std::string full = backend + "." + key;
+  if (key.empty() || key.size() >= rt::kMaxOptionKeyLength || key.find('\0') != std::string::npos) {
+    return Status::refused(full, {}, "set",
+                           "a key has 1 to " + std::to_string(rt::kMaxOptionKeyLength - 1) + " bytes");
+  }
+  std::memcpy(out.key, key.data(), key.size());
+  if (const auto* flag = std::get_if<bool>(&value)) {
+    out.value = *flag;
+  } else if (const auto* number = std::get_if<int>(&value)) {
+    out.value = *number;
+  } else {
+    // The runtime's own option type cuts longer values without a word.
+    const auto& text = std::get<std::string>(value);
+    if (text.size() >= rt::kMaxOptionValueLength || text.find('\0') != std::string::npos) {
+      return Status::refused(full, text, "a text of " + std::to_string(text.size()) + " bytes",
+                             "at most " + std::to_string(rt::kMaxOptionValueLength - 1) + " bytes, no NUL");
+    }
+    std::array<char, rt::kMaxOptionValueLength> buffer{};
+    std::memcpy(buffer.data(), text.data(), text.size());
+    out.value = buffer;
+  }
+  return Status::success();
+}
+
+// The map refers to the options; the module makes its own copy of both.
+class OptionMap {
+ public:
+  Status fill(const LoadOptions& options) {
+    for (const auto& [backend, values] : options) {
+      auto& row = rows_.emplace_back();
+      for (const auto& [key, value] : values) {
+        if (auto status = fill_option(backend, key, value, row.emplace_back()); !status.ok()) return status;
+      }
+      if (map_.set_options(backend.c_str(), rt::Span<rt::BackendOption>(row.data(), row.size())) !=
+          rt::Error::Ok) {
+        return Status::refused(backend, {}, "given options",
+                               "executorch takes options for at most 8 backends, with ids "
+                               "of 1 to 63 bytes");
+      }
+    }
+    return Status::success();
+  }
+  const rt::LoadBackendOptionsMap& map() const noexcept { return map_; }
+
+ private:
+  std::deque<std::vector<rt::BackendOption>> rows_;
+  rt::LoadBackendOptionsMap map_;
+};
+
+std::string join(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const auto& text : texts) out += (out.empty() ? "" : ", ") + text;
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
+std::vector<std::string> registered_backends() {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < rt::get_num_registered_backends(); ++i) {
+    if (const auto name = rt::get_backend_name(i); name.ok()) out.emplace_back(*name);
+  }
+  return out;
+}
+
+Program::Program(std::string path, Settings settings) : path_(std::move(path)), settings_(settings) {}
+
+Program::~Program() { close(); }
+
+ProgramError Program::load(const std::string& path, const LoadOptions& options, Settings settings,
+                           std::unique_ptr<Program>& out) {
+  std::unique_ptr<Program> made(new Program(path, settings));
+  auto error = made->open(options);
+  if (error.ok()) out = std::move(made);
+  return error;
+}
+
+ProgramError Program::open(const LoadOptions& options) {
+  if (::access(path_.c_str(), R_OK) != 0) {
+    return refusal(Status::error(Code::not_found, "cannot read " + path_ + ": " + std::strerror(errno)));
+  }
+  OptionMap map;
+  if (auto status = map.fill(options); !status.ok()) return refusal(std::move(status));
+  rt::runtime_init();
+  RuntimeLog log;
+  const std::lock_guard lock(mutex_);
+  if (settings_.trace) {
+    log_ = std::make_unique<EventLog>();
+    if (settings_.method_only) {
+      log_->set_event_tracer_profiling_level(rt::EventTracerProfilingLevel::kProfileMethodOnly);
+    }
+  }
+  anchors_.emplace_back("session", clock_anchor());
+  const auto mode = settings_.mmap ? Module::LoadMode::Mmap : Module::LoadMode::File;
+  module_ = std::make_unique<Module>(path_, mode, nullptr, nullptr, nullptr, settings_.share_memory);
+  const auto error = module_->load(map.map(), kVerification);
+  if (error != rt::Error::Ok)
+    return runtime_error(path_ + " is not an ExecuTorch program, or is damaged", error, log);
+  const auto program = module_->program();
+  for (std::size_t i = 0; i < program->num_methods(); ++i) {
+    const auto name = program->get_method_name(i);
+    if (!name.ok()) return runtime_error(path_ + ": its methods cannot be read", name.error(), log);
+    methods_.emplace_back(*name);
+  }
+  for (const auto& method : methods_) {
+    auto checked = check_backends(method);
+    if (!checked.ok()) return checked;
+  }
+  if (!settings_.load_methods) return {};
+  for (const auto& method : methods_) {
+    auto loaded = load_method_locked(method);
+    if (!loaded.ok()) return loaded;
+  }
+  return {};
+}
+
+ProgramError Program::check_backends(const std::string& method) {
+  RuntimeLog log;
+  const auto meta = module_->method_meta(method);
+  if (!meta.ok())
+    return runtime_error("method '" + method + "' of " + path_ + " cannot be read", meta.error(), log);
+  for (std::size_t i = 0; i < meta->num_backends(); ++i) {
+    const auto name = meta->get_backend_name(i);
+    if (!name.ok())
+      return runtime_error("method '" + method + "' of " + path_ + ": its backends", name.error(), log);
+    const auto* backend = rt::get_backend_class(*name);
+    if (backend != nullptr && backend->is_available()) continue;
+    std::string text =
+        "method '" + method + "' of " + path_ + " needs the backend '" + *name + "', which is ";
+    text += backend == nullptr ? "not registered in this process"
+                               : "registered and says that it is not available";
+    if (std::strcmp(*name, kBackendId) == 0) text += " (" + delegate_registration().detail + ")";
+    return refusal(
+        Status::error(Code::not_found, text + "; registered: " + join(registered_backends()) +
+                                           ". Load the library that brings it before the program"));
+  }
+  return {};
+}
+
+ProgramError Program::load_method_locked(const std::string& method) {
+  if (!module_)
+    return refusal(Status::error(Code::invalid_argument, "the session of " + path_ + " is closed"));
+  if (module_->is_method_loaded(method)) return {};
+  if (std::find(methods_.begin(), methods_.end(), method) == methods_.end()) {
+    return refusal(
+        Status::error(Code::not_found, path_ + " has no method '" + method + "', only " + join(methods_)));
+  }
+  RuntimeLog log;
+  (void)take_last_error();
+  EngineLoadScope scope;
+  if (log_) log_->begin_run(method);
+  const auto error = module_->load_method(method, nullptr, log_.get());
+  ProgramError out;
+  if (error != rt::Error::Ok)
+    out = runtime_error("cannot load method '" + method + "' of " + path_, error, log);
+  if (log_) log_->end_run(out.ok() ? RunStatus::ok : RunStatus::failed, out.status.message);
+  const std::lock_guard lock(notes_mutex_);
+  engines_.insert(engines_.end(), scope.engines().begin(), scope.engines().end());
+  return out;
+}
+
+ProgramError Program::load_method(const std::string& method) {
+  const std::lock_guard lock(mutex_);
+  return load_method_locked(method);
+}
+
+bool Program::is_loaded(const std::string& method) {
+  const std::lock_guard lock(mutex_);
+  return module_ && module_->is_method_loaded(method);
+}
+
+ProgramError Program::describe(const std::string& method, MethodDescription& out) {
+  const std::lock_guard lock(mutex_);
+  if (!module_)
+    return refusal(Status::error(Code::invalid_argument, "the session of " + path_ + " is closed"));
+  if (std::find(methods_.begin(), methods_.end(), method) == methods_.end()) {
+    return refusal(
+        Status::error(Code::not_found, path_ + " has no method '" + method + "', only " + join(methods_)));
+  }
+  RuntimeLog log;
+  const auto meta = module_->method_meta(method);
+  if (!meta.ok())
+    return runtime_error("method '" + method + "' of " + path_ + " cannot be read", meta.error(), log);
+  out = describe_method(*meta);
+  return {};
+}
+
+ProgramError Program::run(const std::string& method, const std::vector<InputValue>& inputs,
+                          std::vector<OutputValue>& outputs) {
+  const std::lock_guard lock(mutex_);
+  if (auto loaded = load_method_locked(method); !loaded.ok()) return loaded;
+  RuntimeLog log;
+  const auto meta = module_->method_meta(method);
+  if (!meta.ok())
+    return runtime_error("method '" + method + "' of " + path_ + " cannot be read", meta.error(), log);
+  InputTransfer transfer;
+  if (auto status = transfer.wrap(*meta, inputs); !status.ok()) {
+    status.message = "cannot run '" + method + "' of " + path_ + ": " + status.message;
+    return refusal(std::move(status));
+  }
+  (void)take_last_error();
+  if (log_) log_->begin_run(method);
+  const auto result = module_->execute(method, transfer.values());
+  ProgramError out;
+  if (!result.ok()) out = runtime_error("'" + method + "' of " + path_ + " failed", result.error(), log);
+  if (log_) log_->end_run(out.ok() ? RunStatus::ok : RunStatus::failed, out.status.message);
+  if (!out.ok()) return out;
+  outputs.clear();
+  for (std::size_t i = 0; i < result->size(); ++i) {
+    if (auto status = copy_output((*result)[i], i, outputs.emplace_back()); !status.ok())
+      return refusal(std::move(status));
+  }
+  return {};
+}
+
+Status Program::etdump(std::string& out) {
+  {
+    const std::lock_guard lock(notes_mutex_);
+    anchors_.emplace_back("etdump", clock_anchor());
+  }
+  return write_etdump(log_ ? log_->snapshot() : EventColumns{{}, {}, {std::string()}}, out);
+}
+
+void Program::clear() {
+  const std::lock_guard lock(mutex_);
+  if (log_) log_->clear();
+}
+
+std::vector<EngineInfo> Program::engines() {
+  const std::lock_guard lock(notes_mutex_);
+  std::vector<EngineInfo> out;
+  for (const auto& engine : engines_) out.push_back(engine->info());
+  return out;
+}
+
+std::vector<std::pair<std::string, ClockAnchor>> Program::anchors() {
+  const std::lock_guard lock(notes_mutex_);
+  return anchors_;
+}
+
+void Program::close() {
+  const std::lock_guard lock(mutex_);
+  module_.reset();
+}
+
+}  // namespace torchtrt_viz::et

@@ -1,0 +1,122 @@
+// A loaded .pte: its module, its event log and its engines, which live and die together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/engine_registry.hpp"
+#include "core/status.hpp"
+#include "core/tensor.hpp"
+#include "core/visibility.hpp"
+#include "executorch/event_log.hpp"
+#include "executorch/ticks.hpp"
+
+namespace executorch::extension::module {
+class Module;
+}
+
+namespace torchtrt_viz::et {
+
+using LoadOption = std::variant<bool, int, std::string>;
+using LoadOptions = std::map<std::string, std::map<std::string, LoadOption>>;
+
+// What the runtime refused, and why. `name` and `code` are ExecuTorch's; empty and 0 for what never got to
+// it.
+struct ProgramError {
+  Status status;
+  std::string name;
+  std::uint32_t code = 0;
+  bool ok() const noexcept { return status.ok(); }
+};
+
+struct InputTensor {
+  TensorView view;
+  std::vector<std::int64_t> strides;  // in elements
+};
+using InputValue = std::variant<std::int64_t, double, bool, InputTensor>;
+
+struct OutputTensor {
+  DType dtype = DType::float32;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> strides;  // in elements
+  std::unique_ptr<std::byte[]> data;
+};
+using OutputValue = std::variant<std::monostate, std::int64_t, double, bool, std::string, OutputTensor>;
+
+struct ValueMeta {
+  std::string tag;
+  std::string name;
+  std::optional<DType> dtype;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> dim_order;
+  std::size_t nbytes = 0;
+};
+
+struct MethodDescription {
+  std::string name;
+  std::vector<ValueMeta> inputs, outputs;
+  std::vector<std::string> backends;
+  std::size_t instructions = 0;
+};
+
+class TORCHTRT_VIZ_API Program {
+ public:
+  struct Settings {
+    bool trace = true;
+    bool method_only = false;  // the runtime records no operators
+    bool load_methods = true;  // all of them now, else each at its first use
+    bool mmap = true;
+    bool share_memory = false;  // methods share planned memory: programs with state shared between methods
+  };
+
+  static ProgramError load(const std::string& path, const LoadOptions& options, Settings settings,
+                           std::unique_ptr<Program>& out);
+  ~Program();
+
+  const std::string& path() const noexcept { return path_; }
+  bool traced() const noexcept { return log_ != nullptr; }
+  const std::vector<std::string>& methods() const noexcept { return methods_; }
+  ProgramError describe(const std::string& method, MethodDescription& out);
+  ProgramError load_method(const std::string& method);
+  bool is_loaded(const std::string& method);
+
+  // Waits for a run of another thread. Inputs stay the caller's and are used in place where they are dense in
+  // the order of dimensions that the program was exported with.
+  ProgramError run(const std::string& method, const std::vector<InputValue>& inputs,
+                   std::vector<OutputValue>& outputs);
+
+  // All blocks since loading or clear(), as a file; valid and empty where there are none. Any time, any
+  // number of times, also beside a run and after close().
+  Status etdump(std::string& out);
+  EventLog* log() noexcept { return log_.get(); }
+  void clear();
+  std::vector<EngineInfo> engines();
+  std::vector<std::pair<std::string, ClockAnchor>> anchors();
+  void close();
+
+ private:
+  Program(std::string path, Settings settings);
+  ProgramError open(const LoadOptions& options);
+  ProgramError check_backends(const std::string& method);
+  ProgramError load_method_locked(const std::string& method);
+
+  const std::string path_;
+  const Settings settings_;
+  std::unique_ptr<EventLog> log_;  // outlives the module, which reports to it to the end
+  std::mutex mutex_;               // of everything that touches the module
+  std::unique_ptr<executorch::extension::module::Module> module_;
+  std::vector<std::string> methods_;
+  std::mutex notes_mutex_;
+  std::vector<std::shared_ptr<EngineEntry>> engines_;
+  std::vector<std::pair<std::string, ClockAnchor>> anchors_;
+};
+
+TORCHTRT_VIZ_API std::vector<std::string> registered_backends();
+
+}  // namespace torchtrt_viz::et
