@@ -80,11 +80,16 @@ class Session {
     return out;
   }
 
-  nb::bytes etdump() {
+  bool recording() const { return program_->log() != nullptr && program_->log()->recording(); }
+  void set_recording(bool on) {
+    if (program_->log() != nullptr) program_->log()->set_recording(on);
+  }
+
+  nb::bytes etdump(std::size_t first_block) {
     std::string bytes;
     const auto status = [&] {
       const nb::gil_scoped_release released;
-      return program_->etdump(bytes);
+      return program_->etdump(bytes, first_block);
     }();
     raise_if(status);
     return nb::bytes(bytes.data(), bytes.size());
@@ -148,7 +153,8 @@ void bind_session(nb::module_& m) {
       .def("load_method", &Session::load_method, "method"_a)
       .def("is_loaded", &Session::is_loaded, "method"_a)
       .def("run", &Session::run, "method"_a, "inputs"_a = nb::make_tuple())
-      .def("etdump", &Session::etdump)
+      .def_prop_rw("recording", &Session::recording, &Session::set_recording)
+      .def("etdump", &Session::etdump, "first_block"_a = 0)
       .def("blocks", &Session::blocks)
       .def("event_count", &Session::event_count)
       .def("clear", &Session::clear)
@@ -231,6 +237,13 @@ void bind_process(nb::module_& m) {
         return give_blob(blob);
       },
       "blob"_a);
+  m.def(
+      "event_cost_ns",
+      [](std::size_t events) {
+        const nb::gil_scoped_release released;
+        return et::event_cost_ns(events);
+      },
+      "events"_a = 20000);
   m.attr("TENSORRT_ENGINE") = tv::has_tensorrt_engine();
 }
 

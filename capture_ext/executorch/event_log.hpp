@@ -7,6 +7,7 @@
 
 #include <executorch/runtime/core/event_tracer.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -57,7 +58,12 @@ class TORCHTRT_VIZ_API EventLog final : public executorch::runtime::EventTracer 
   void begin_run(std::string method);
   void end_run(RunStatus status, std::string error);
 
-  EventColumns snapshot() const;
+  // Switched off, the log stays attached and keeps nothing; a change takes effect with the next run.
+  void set_recording(bool on) noexcept { recording_.store(on, std::memory_order_relaxed); }
+  bool recording() const noexcept { return recording_.load(std::memory_order_relaxed); }
+
+  // What was logged from a block on.
+  EventColumns snapshot(std::size_t first_block = 0) const;
   std::vector<EventColumns::Block> blocks(std::vector<std::uint64_t>& event_counts,
                                           std::vector<std::string>& names) const;
   std::size_t event_count() const;
@@ -96,11 +102,14 @@ class TORCHTRT_VIZ_API EventLog final : public executorch::runtime::EventTracer 
   Bool log_intermediate_output_delegate(const char*, DelegateId, const double&) override { return false; }
   void set_delegation_intermediate_output_filter(executorch::runtime::EventTracerFilterBase*) override {}
 
+  bool active() const noexcept { return active_.load(std::memory_order_relaxed); }
   std::uint32_t text(std::string_view value);
   void begin_block(std::string_view name);
   void append(const EventColumns::Event& event);
   void append_delegate(Entry entry, et_timestamp_t end, const void* metadata, std::size_t size);
 
+  std::atomic<bool> recording_{true};
+  std::atomic<bool> active_{true};  // of the run that goes on: whole runs are kept or none of it
   mutable std::mutex mutex_;
   std::vector<EventColumns::Event> events_;
   std::vector<EventColumns::Block> blocks_;
@@ -109,5 +118,8 @@ class TORCHTRT_VIZ_API EventLog final : public executorch::runtime::EventTracer 
   std::string run_method_;
   std::size_t run_first_block_ = 0;
 };
+
+// What one event costs in this process, both readings of the clock among it, measured on a log of its own.
+TORCHTRT_VIZ_API double event_cost_ns(std::size_t events);
 
 }  // namespace torchtrt_viz::et

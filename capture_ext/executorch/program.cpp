@@ -260,12 +260,12 @@ ProgramError Program::run(const std::string& method, const std::vector<InputValu
   return {};
 }
 
-Status Program::etdump(std::string& out) {
+Status Program::etdump(std::string& out, std::size_t first_block) {
   {
     const std::lock_guard lock(notes_mutex_);
     anchors_.emplace_back("etdump", clock_anchor());
   }
-  return write_etdump(log_ ? log_->snapshot() : EventColumns{{}, {}, {std::string()}}, out);
+  return write_etdump(log_ ? log_->snapshot(first_block) : EventColumns{{}, {}, {std::string()}}, out);
 }
 
 void Program::clear() {

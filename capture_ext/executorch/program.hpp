@@ -93,7 +93,8 @@ class TORCHTRT_VIZ_API Program {
 
   // All blocks since loading or clear(), as a file; valid and empty where there are none. Any time, any
   // number of times, also beside a run and after close().
-  Status etdump(std::string& out);
+  // From a block on, which blocks() counts from 0.
+  Status etdump(std::string& out, std::size_t first_block = 0);
   EventLog* log() noexcept { return log_.get(); }
   void clear();
   std::vector<EngineInfo> engines();

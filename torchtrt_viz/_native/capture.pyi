@@ -125,8 +125,13 @@ class Session:
         program expects, else copied), int, float or bool. Outputs are numpy arrays that own their data
         (bfloat16: a DLPack object for ``torch.from_dlpack``), int, float, bool, str, None or lists of them.
         """
-    def etdump(self) -> bytes:
-        """Return every block collected since the session began or was cleared, as an ETDump file. Repeatable."""
+    @property
+    def recording(self) -> bool:
+        """Whether runs are kept; off, the tracer stays and keeps nothing. A change counts from the next run."""
+    @recording.setter
+    def recording(self, on: bool) -> None: ...
+    def etdump(self, first_block: int = 0) -> bytes:
+        """Return an ETDump file of the blocks from ``first_block`` on, as ``blocks()`` counts them. Repeatable."""
     def blocks(self) -> list[BlockInfo]: ...
     def clear(self) -> None:
         """Forget the blocks collected so far."""
@@ -173,6 +178,9 @@ def clock_anchor() -> ClockAnchor: ...
 def registered_backends() -> list[str]: ...
 def built_with() -> dict[str, str]:
     """Return versions that the extension was built with: executorch, torch, simdjson, compiler, package."""
+
+def event_cost_ns(events: int = ...) -> float:
+    """Measure what recording one event of a session costs in this process, in ns."""
 
 def delegate_status() -> dict[str, str]:
     """Return whether ``TensorRTBackend`` of this process is ours: ``{"status": "registered" | ..., "detail": ...}``."""
