@@ -20,6 +20,17 @@ Host and device:
 `blocked_on_full_queue`
 `delegate_gaps`, `orchestration`            what happens between delegates
 `provenance`                                which events lead back to the model
+`copies`, `copy_bandwidth`                  how much was copied, which way, how fast
+`collectives`                               collectives of one rank and the bandwidth they reached
+`operator_roofline`                         matrix products, convolutions, attention against a device's roof
+==========================================  ==================================================
+
+Runs:
+
+==========================================  ==================================================
+`iterations`, `iteration_of`, `variability` scatter from iteration to iteration, and warm-up
+`regressions`, `series`, `series_values`    what changed between runs, beyond noise; see also
+                                            :func:`torchtrt_viz.analysis.compare.compare`
 ==========================================  ==================================================
 """
 
@@ -29,6 +40,16 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "collectives": "communication",
+    "copies": "transfers",
+    "copy_bandwidth": "transfers",
+    "iteration_of": "steps",
+    "iterations": "steps",
+    "operator_roofline": "roofline",
+    "regressions": "compare",
+    "series": "trends",
+    "series_values": "trends",
+    "variability": "scatter",
     "blocked_on_full_queue": "queues",
     "delegate_gaps": "gaps",
     "graph_launches": "launch",

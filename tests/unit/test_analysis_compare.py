@@ -1,0 +1,286 @@
+"""Iterations, variability, comparison of two runs and of a series: findings among noise, and no others."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from trace_builder import Builder
+
+from torchtrt_viz.analysis.compare import compare, regressions
+from torchtrt_viz.analysis.inference import bootstrap_ratio, holm, student_tail, trimmed_test
+from torchtrt_viz.analysis.steps import iteration_of, iterations, warmup_length
+from torchtrt_viz.analysis.sampling import samples
+from torchtrt_viz.analysis.trends import series, series_values
+from torchtrt_viz.analysis.scatter import variability
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.trace import Trace
+
+OPERATORS = 12
+
+
+def _template(runs: int, operators: int = OPERATORS, kind: str = "operator") -> Trace:
+    b = Builder()
+    main = b.track("main")
+    for run in range(runs):
+        t = 100_000_000 * run
+        b.span("forward", t, 90_000_000, main, "method", iteration=run)
+        for number in range(operators):
+            b.span(f"op{number}", t + 1_000_000 * (number + 1), 500_000, main, kind, iteration=run)
+    return b.build()
+
+
+def _noisy(template: Trace, rng: np.random.Generator, noise: float = 0.02, **factors: float) -> Trace:
+    """Return the template with other durations: a size for each operator, noise, and planted factors."""
+    spans = template.spans
+    sizes = {f"op{n}": 10_000 * 1.6**n for n in range(OPERATORS)}
+    names = spans["name"].astype(object)
+    size = np.array([sizes.get(name, 1e7) * factors.get(name, 1.0) for name in names])
+    dur = np.rint(size * np.exp(rng.normal(0, noise, len(size)))).astype(np.int64)
+    return Trace(spans=spans.assign(dur_ns=dur, self_ns=dur), tracks=template.tracks)
+
+
+def test_a_planted_slow_down_is_found_and_nothing_else() -> None:
+    template = _template(30)
+    found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        table = compare(_noisy(template, rng), _noisy(template, rng, op5=1.05), levels=("operator",))
+        verdicts = table.set_index("name")["verdict"]
+        found += verdicts["op5"] == "slower"
+        assert set(verdicts.drop("op5")) <= {"same", "unclear"}
+        row = table.set_index("name").loc["op5"]
+        assert row["low_pct"] < row["change_pct"] < row["high_pct"]
+        assert row["change_pct"] == pytest.approx(5, abs=2.5)
+        assert table["name"][0] == "op5"
+    assert found == 20
+
+
+def test_pairs_without_a_change_give_at_most_one_false_verdict_in_a_hundred() -> None:
+    template = _template(20)
+    false = 0
+    for seed in range(300):
+        rng = np.random.default_rng(10_000 + seed)
+        table = compare(_noisy(template, rng), _noisy(template, rng), levels=("operator",))
+        false += bool(table["verdict"].isin(["slower", "faster"]).any())
+    assert false <= 3
+
+
+def test_noise_with_memory_gives_few_false_verdicts() -> None:
+    rng = np.random.default_rng(5)
+    false = 0
+    for _ in range(100):
+        p_values = []
+        for _ in range(10):
+            e = rng.normal(0, 0.02, (2, 40))
+            for i in range(1, 40):
+                e[:, i] = 0.5 * e[:, i - 1] + math.sqrt(0.75) * e[:, i]
+            p_values.append(trimmed_test(*np.exp(e)))
+        false += min(holm(p_values)) < 0.01
+    assert false <= 5
+
+
+def test_a_coarse_clock_finds_no_step_of_its_own() -> None:
+    a = np.full(50, 10_000.0)
+    b = np.full(50, 11_000.0)
+    assert trimmed_test(a, b) > 0.01, "one tick of a microsecond clock"
+    assert trimmed_test(a + np.arange(50) % 2, b) < 1e-6, "the same difference on a fine clock"
+
+
+def test_hiccups_neither_hide_nor_make_a_change() -> None:
+    rng = np.random.default_rng(1)
+    a = 1e6 * np.exp(rng.normal(0, 0.01, 40))
+    b = 1e6 * np.exp(rng.normal(0, 0.01, 40))
+    b[[3, 20]] *= 30
+    assert trimmed_test(a, b) > 0.05
+    low, high = bootstrap_ratio(a, b)
+    assert low < 1 < high
+    assert trimmed_test(a, 1.05 * b) < 1e-6
+
+
+def test_added_removed_and_untestable() -> None:
+    rng = np.random.default_rng(0)
+    template = _template(10)
+    a = _noisy(template, rng)
+    b = a.select((a.spans["name"] != "op3").to_numpy())
+    a = a.select((a.spans["name"] != "op4").to_numpy())
+    table = compare(a, b, levels=("operator",)).set_index("name")
+    assert table.loc["op3", "verdict"] == "removed"
+    assert table.loc["op4", "verdict"] == "added"
+    assert table.loc["op3", "b_ns"] is pd.NA
+    assert table.loc["op3", "change_pct"] is pd.NA
+    assert table.loc["op4", "a_samples"] == 0
+    assert table.loc["op1", "verdict"] in ("same", "unclear")
+    single = compare(_template(1), _template(1), levels=("operator",))
+    assert single["p_value"].dropna().eq(1.0).all()
+    assert not single["verdict"].isin(["slower", "faster"]).any()
+
+
+def test_regressions_for_a_check() -> None:
+    rng = np.random.default_rng(3)
+    template = _template(40)
+    table = compare(
+        _noisy(template, rng), _noisy(template, rng, op2=1.2, op7=1.04, op9=0.8), levels=("operator",)
+    )
+    assert set(regressions(table)["name"]) == {"op2", "op7"}
+    assert regressions(table, 10)["name"].tolist() == ["op2"]
+    assert table.set_index("name").loc["op9", "verdict"] == "faster"
+    with pytest.raises(OptionError, match="0 or more"):
+        regressions(table, -1)
+
+
+def test_averages_without_scatter_get_no_verdict() -> None:
+    def engine(total: int) -> Trace:
+        b = Builder()
+        b.span("conv", None, total, b.track("e", "engine", "gpu"), "layer", run_id="e", args={"count": 10})
+        return b.build()
+
+    row = compare(engine(1000), engine(5000)).iloc[0]
+    assert row["basis"] == "mean"
+    assert row["change_pct"] == pytest.approx(400)
+    assert row["a_ns"] == 100
+    assert row["verdict"] == "unclear"
+    assert row["p_value"] is pd.NA
+
+
+def test_options_are_checked() -> None:
+    trace = _template(3)
+    for bad in ({"levels": ("kernels",)}, {"alpha": 0}, {"confidence": 1}, {"min_change_pct": -1}):
+        with pytest.raises(OptionError):
+            compare(trace, trace, **bad)  # type: ignore[arg-type]
+
+
+def test_a_comparison_is_repeatable() -> None:
+    rng = np.random.default_rng(0)
+    template = _template(10)
+    a, b = _noisy(template, rng), _noisy(template, rng)
+    pd.testing.assert_frame_equal(compare(a, b), compare(a, b))
+
+
+def test_warm_up_is_told_from_what_follows() -> None:
+    assert warmup_length(np.array([100, 10, 10, 11, 10, 10])) == 1
+    assert warmup_length(np.array([100, 50, 10, 11, 10, 10, 9, 10])) == 2
+    assert warmup_length(np.array([10, 10, 11, 10, 10])) == 0
+    assert warmup_length(np.array([10, 50, 10, 11, 10, 10])) == 0, "a hiccup later on is not warm-up"
+    assert warmup_length(np.array([100, 10, 10])) == 0, "too few to tell"
+    assert warmup_length(np.array([], dtype=np.int64)) == 0
+
+
+def test_iterations_come_from_methods_or_steps() -> None:
+    b = Builder()
+    main, other, gpu = b.track("main"), b.track("autograd"), b.stream(7)
+    for number, (start, dur) in enumerate(
+        ((0, 500), (500, 100), (600, 100), (700, 100), (800, 100), (900, 100))
+    ):
+        b.span(f"ProfilerStep#{number}", start, dur, main, "step")
+        b.span("cudaLaunchKernel", start + 10, 5, main, "runtime", correlation=number + 1)
+        b.span("k", start + 2000, 20, gpu, "kernel", correlation=number + 1)
+    b.span("backward", 650, 20, other)
+    b.span("late", 5000, 20, other)
+    trace = b.build()
+    listed = iterations(trace)
+    assert listed["iteration"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert listed["warmup"].tolist() == [True, False, False, False, False, False]
+    number = pd.Series(iteration_of(trace), index=trace.spans["name"].astype(object))
+    assert number["k"].tolist() == [0, 1, 2, 3, 4, 5], "device work belongs to the step that launched it"
+    assert number["backward"] == 2
+    assert number["late"] == -1
+    found = samples(trace, "kernel")
+    assert found.basis == "iteration"
+    assert [values.tolist() for values in found.values] == [[20.0] * 5], "warm-up is left out"
+    assert len(samples(trace, "kernel", skip_warmup=False).values[0]) == 6
+
+
+def test_samples_sum_the_calls_of_an_iteration() -> None:
+    b = Builder()
+    main = b.track("main")
+    for run in range(3):
+        b.span("forward", 1000 * run, 900, main, "method", iteration=run)
+        for call in range(run + 1):
+            b.span("add", 1000 * run + 100 * call, 10, main, iteration=run)
+    found = samples(b.build(), "operator")
+    assert [values.tolist() for values in found.values] == [[10.0, 20.0, 30.0]]
+    assert found.calls.tolist() == [6]
+    each = samples(b.build(), "operator", per_call=True)
+    assert each.basis == "call"
+    assert [len(values) for values in each.values] == [6]
+
+
+def test_variability_equals_numpy() -> None:
+    rng = np.random.default_rng(0)
+    trace = _noisy(_template(50), rng, noise=0.1)
+    table = variability(trace, level="operator").set_index("name")
+    values = trace.spans["dur_ns"][trace.spans["name"] == "op3"].to_numpy()
+    row = table.loc["op3"]
+    assert row["basis"] == "iteration"
+    assert row["samples"] == 50
+    assert row["mean_ns"] == pytest.approx(values.mean())
+    assert row["median_ns"] == pytest.approx(np.median(values))
+    assert row["p90_ns"] == pytest.approx(np.quantile(values, 0.9))
+    assert row["p99_ns"] == pytest.approx(np.quantile(values, 0.99))
+    assert row["std_ns"] == pytest.approx(values.std(ddof=1))
+    assert row["cv_pct"] == pytest.approx(100 * values.std(ddof=1) / values.mean())
+    single = variability(_template(1), level="operator")
+    assert single["cv_pct"].isna().all()
+
+
+def test_a_series_names_the_run_in_which_something_changed() -> None:
+    template = _template(10)
+    rng = np.random.default_rng(2)
+    runs = []
+    for number in range(12):
+        drift = math.exp(rng.normal(0, 0.01))  # a whole run is a little faster or slower
+        factors = {f"op{n}": drift for n in range(OPERATORS)}
+        factors["op6"] *= 1.08 if number >= 7 else 1.0
+        runs.append(_noisy(template, rng, **factors))
+    labels = [f"build {n}" for n in range(12)]
+    table = series(runs, labels=labels, levels=("operator",)).set_index("name")
+    assert table.loc["op6", "verdict"] == "slower"
+    assert table.loc["op6", "since"] == 7
+    assert table.loc["op6", "label"] == "build 7"
+    assert table.loc["op6", "change_pct"] == pytest.approx(8, abs=2)
+    assert set(table.drop("op6")["verdict"]) == {"unclear"}
+    assert 0.3 < table.loc["op1", "noise_pct"] < 3
+    values = series_values(runs, levels=("operator",))
+    assert len(values) == 12 * OPERATORS
+    with pytest.raises(OptionError, match="12 runs"):
+        series(runs, labels=["one"])
+
+
+def test_a_series_without_change_finds_none() -> None:
+    template = _template(5)
+    false = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        runs = [_noisy(template, rng) for _ in range(8)]
+        false += bool((series(runs, levels=("operator",))["verdict"] != "unclear").any())
+    assert false <= 2
+
+
+def test_a_series_tells_what_came_and_went() -> None:
+    template = _template(3)
+    rng = np.random.default_rng(0)
+    runs = []
+    for number in range(6):
+        trace = _noisy(template, rng)
+        gone = [name for name, there in (("op1", number < 4), ("op2", number >= 2)) if not there]
+        runs.append(trace.select(~trace.spans["name"].isin(gone).to_numpy()))
+    table = series(runs, levels=("operator",)).set_index("name")
+    assert (table.loc["op1", "verdict"], table.loc["op1", "since"]) == ("removed", 4)
+    assert (table.loc["op2", "verdict"], table.loc["op2", "since"]) == ("added", 2)
+
+
+@pytest.mark.parametrize(
+    ("t", "freedom", "expected"),
+    [(0.0, 5, 0.5), (2.015048, 5, 0.05), (2.763769, 10, 0.01), (12.7062, 1, 0.025), (3.290527, 1e6, 0.0005)],
+)
+def test_student_tail_equals_the_tables(t: float, freedom: float, expected: float) -> None:
+    assert student_tail(t, freedom) == pytest.approx(expected, rel=1e-4)
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
