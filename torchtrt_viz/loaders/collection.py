@@ -37,6 +37,8 @@ __all__ = ["load_collection"]
 CHECK_BYTES = 64 << 20
 """Collections up to this size as stored are read to their end when opened, so that damage shows at once."""
 
+_SET_FORMATS = ("trex", "torchtrt", "trtexec")
+
 
 @dataclass
 class _Found:
@@ -242,10 +244,10 @@ def _sort_single(file: File, found: _Found, format: str | None, *, whole: bool) 
         found.sidecars.append((file, meta))
         return
     known = format
+    if known in _SET_FORMATS or (known is None and is_set_member(file.source)):
+        found.members.append(file)
+        return
     if known is None:
-        if is_set_member(file.source):
-            found.members.append(file)
-            return
         known = sniff(file.source)
     rank = describe(file, known)
     damage = document_damage(file.source, whole=whole) if known == "kineto" else None

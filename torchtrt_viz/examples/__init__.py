@@ -1,0 +1,1 @@
+"""Small complete programs that use the package as an engine's author would."""

@@ -1,0 +1,217 @@
+"""A job's files into an archive, the archive proven, and put in place in one step."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from torchtrt_viz.errors import CaptureError
+from torchtrt_viz.loaders.health import archive_damage
+from torchtrt_viz.loaders.manifest import (
+    INVENTORY,
+    INVENTORY_FORMAT,
+    RANK_META,
+    parse_inventory,
+)
+from torchtrt_viz.loaders.rank_files import RAW_TRACE
+from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.serving.durable import fsync_folder
+from torchtrt_viz.serving.staging import PARSED_FILES, Job
+
+__all__ = ["Packed", "pack", "publish", "published_by", "verify"]
+
+_BLOCK = 1 << 20
+# Few large blocks: each one is a moment in which the engine's thread may have to wait for the interpreter.
+_BLOCKS: dict[str, Any] = {"bufsize": _BLOCK, "copybufsize": _BLOCK}
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An archive that was written: member -> (size, SHA-256) of what went in, and of the archive itself."""
+
+    members: dict[str, tuple[int, str]]
+    bytes: int
+    sha256: str
+
+
+class _Hashing:
+    """A file being read into the archive, its checksum taken on the way."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._stream.read(size)
+        self.digest.update(block)
+        self.size += len(block)
+        return block
+
+
+class _Tee:
+    """The archive's file being written, its checksum taken on the way."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, block: bytes) -> int:
+        self._stream.write(block)
+        self.digest.update(block)
+        self.size += len(block)
+        return len(block)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def tell(self) -> int:
+        return self.size
+
+
+def _entry(name: str, size: int, mtime_ns: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.size = size
+    entry.mode = 0o644
+    entry.mtime = mtime_ns // 10**9
+    return entry
+
+
+def _members(job: Job) -> list[tuple[str, Path]]:
+    """Files of the archive in order: what describes it first, the large trace last."""
+    parsed = [(name, job.parsed / name) for name in PARSED_FILES if (job.parsed / name).exists()]
+    return [(RANK_META, job.folder / RANK_META), *parsed, (RAW_TRACE, job.raw)]
+
+
+def pack(job: Job, level: int) -> Packed:
+    """Write the archive under its temporary name; its last member is the inventory of the others.
+
+    Compression and checksums run without the interpreter lock.
+
+    Raises
+    ------
+    OSError
+        When the archive cannot be written.
+    CaptureError
+        When a staged file changes while it is read.
+    """
+    from isal import igzip
+
+    job.archive.parent.mkdir(parents=True, exist_ok=True)
+    members: dict[str, tuple[int, str]] = {}
+    with job.unpublished.open("wb") as file:
+        tee = _Tee(file)
+        with (
+            igzip.IGzipFile(filename="", mode="wb", compresslevel=level, fileobj=tee, mtime=0) as compressed,
+            tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT, **_BLOCKS) as tar,
+        ):
+            for name, path in _members(job):
+                members[name] = _add(tar, name, path, job.created_unix_ns)
+            data = _inventory(job, members)
+            tar.addfile(_entry(INVENTORY, len(data), job.created_unix_ns), io.BytesIO(data))
+        file.flush()
+        os.fsync(file.fileno())
+    return Packed(members, tee.size, tee.digest.hexdigest())
+
+
+def _add(tar: tarfile.TarFile, name: str, path: Path, mtime_ns: int) -> tuple[int, str]:
+    with path.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        hashing = _Hashing(stream)
+        try:
+            tar.addfile(_entry(name, size, mtime_ns), hashing)
+        except OSError as error:
+            if error.errno is None:  # tarfile's own "unexpected end of data"
+                raise CaptureError(f"{path} became shorter while it was packed") from error
+            raise
+        if stream.read(1):
+            raise CaptureError(f"{path} became longer while it was packed")
+    return hashing.size, hashing.digest.hexdigest()
+
+
+def _inventory(job: Job, members: dict[str, tuple[int, str]]) -> bytes:
+    import orjson
+
+    files = [{"name": n, "bytes": size, "sha256": digest} for n, (size, digest) in members.items()]
+    return orjson.dumps(
+        {"format": INVENTORY_FORMAT, "job_id": job.job_id, "session_id": job.session_id, "files": files},
+        option=orjson.OPT_INDENT_2,
+    )
+
+
+def verify(job: Job, packed: Packed) -> None:
+    """Read the archive again: its bytes against what was written, every member against what went in.
+
+    Raises
+    ------
+    CaptureError
+        When anything differs; the archive is then not published.
+    """
+    digest, size = hashlib.sha256(), 0
+    with job.unpublished.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    if (size, digest.hexdigest()) != (packed.bytes, packed.sha256):
+        raise CaptureError(
+            f"{job.unpublished} is not what was written to it ({size} bytes, {packed.bytes} were written): "
+            "the disk is faulty, or something changed the file"
+        )
+    damage = archive_damage(Source(job.unpublished))
+    if damage is not None:
+        raise CaptureError(f"{job.unpublished} cannot be read back: {damage}")
+    if _listed(job.unpublished) != packed.members:
+        raise CaptureError(f"{job.unpublished} lists other members than were packed")
+
+
+def _read_inventory(archive: Path) -> tuple[bytes, str]:
+    source = Source(archive, INVENTORY)
+    return source.read(limit=64 << 20), source.name
+
+
+def _listed(archive: Path) -> dict[str, tuple[int, str]]:
+    return parse_inventory(*_read_inventory(archive))
+
+
+def published_by(job: Job) -> dict[str, Any] | None:
+    """Return the inventory of the archive in the job's place, if this very job made it and it is whole."""
+    import orjson
+
+    if not job.archive.exists() or archive_damage(Source(job.archive)) is not None:
+        return None
+    document = orjson.loads(_read_inventory(job.archive)[0])
+    return document if document.get("job_id") == job.job_id else None
+
+
+def publish(job: Job) -> None:
+    """Give the verified archive its final name, unless another job's archive has it.
+
+    Raises
+    ------
+    CaptureError
+        When the name is taken: two workers claimed the same rank.
+    """
+    try:
+        # A link fails where the name exists; a rename would replace what lies there.
+        os.link(job.unpublished, job.archive)
+        job.unpublished.unlink()
+    except FileExistsError as error:
+        raise CaptureError(
+            f"{job.archive} exists already, made by another job: two workers share rank {job.identity.rank} "
+            "in this session. The recording is kept in its staging folder"
+        ) from error
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS):
+            raise
+        if job.archive.exists():  # file systems without links
+            raise CaptureError(f"{job.archive} exists already, made by another job") from error
+        job.unpublished.rename(job.archive)
+    fsync_folder(job.archive.parent)
+    fsync_folder(job.session_folder)

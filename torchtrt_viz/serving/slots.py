@@ -1,0 +1,73 @@
+"""How many recordings are parsed at a time on one machine, over all of a user's processes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+__all__ = ["parse_slot"]
+
+_POLL_S = 0.05
+_mine: set[str] = set()
+_guard = threading.Lock()
+
+
+def _folder() -> Path | None:
+    """Return the user's own folder for the slots' locks; None when it cannot be trusted or made."""
+    folder = Path(tempfile.gettempdir()) / f"torchtrt_viz-slots-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        info = folder.lstat()
+    except OSError:
+        return None
+    return folder if stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid() else None
+
+
+def _try(path: Path) -> IO[bytes] | None:
+    # POSIX locks are not inherited by forked children, who would hold the slot as long as they live; but
+    # they do
+    # not keep threads of one process apart, and closing any descriptor of the file gives the lock up.
+    with _guard:
+        if path.name in _mine:
+            return None
+        stream = path.open("ab")
+        try:
+            fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            stream.close()
+            return None
+        _mine.add(path.name)
+    return stream
+
+
+@contextmanager
+def parse_slot(slots: int, timeout: float) -> Iterator[None]:
+    """Wait for one of ``slots`` places, and hold it; a killed process gives its own back.
+
+    After ``timeout`` seconds it goes on without: too much at a time is better than nothing at all.
+    """
+    folder = _folder()
+    held = None
+    deadline = time.monotonic() + timeout
+    while folder is not None and held is None and time.monotonic() < deadline:
+        for number in range(slots):
+            held = _try(folder / f"slot-{number}")
+            if held is not None:
+                break
+        else:
+            time.sleep(_POLL_S)
+    try:
+        yield
+    finally:
+        if held is not None:
+            with _guard:
+                held.close()
+                _mine.discard(Path(held.name).name)
