@@ -8,6 +8,15 @@ namespace torchtrt_viz {
 
 void LayerTable::foretell(LayerInfo info) { foretold_.insert_or_assign(info.id, std::move(info)); }
 
+bool LayerTable::is_whole(std::string_view id) const {
+  const std::string key(id);
+  if (const auto made = by_id_.find(key); made != by_id_.end()) {
+    return rows_[static_cast<std::size_t>(made->second)].whole;
+  }
+  const auto known = foretold_.find(key);
+  return known != foretold_.end() && known->second.whole;
+}
+
 std::int32_t LayerTable::row(std::string_view id, std::string_view name, std::string_view kernel) {
   std::string key(id);
   if (const auto found = by_id_.find(key); found != by_id_.end()) return found->second;

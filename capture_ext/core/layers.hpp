@@ -20,6 +20,7 @@ struct LayerInfo {
   std::string kernel;  // what the runtime itself calls it
   std::string module;
   std::vector<std::string> nodes;  // of the exported graph, where that was recorded
+  bool whole = false;              // one layer, whatever the runtime makes of it
   NameId name_id = 0;              // of `id`
   std::string metadata;            // JSON object for the event, without its closing brace
 };
@@ -31,6 +32,8 @@ class TORCHTRT_VIZ_API LayerTable {
   void foretell(LayerInfo info);
   // The row of layer `id`, made on first sight from what was foretold, else from `name` and `kernel`.
   std::int32_t row(std::string_view id, std::string_view name, std::string_view kernel);
+  // Whether `id` was foretold as one layer whatever its parts.
+  bool is_whole(std::string_view id) const;
   const LayerInfo& operator[](std::int32_t row) const { return rows_[static_cast<std::size_t>(row)]; }
   const std::vector<LayerInfo>& rows() const noexcept { return rows_; }
 

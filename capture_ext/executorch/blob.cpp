@@ -111,6 +111,8 @@ Status read_layers(const dom::array& array, std::vector<LayerSpec>& out) {
     layer.name = text_of(object, "name");
     layer.op = text_of(object, "op");
     layer.module = text_of(object, "module");
+    bool whole = false;
+    if (object["whole"].get(whole) == simdjson::SUCCESS) layer.whole = whole;
     dom::array nodes;
     if (object["nodes"].get(nodes) == simdjson::SUCCESS) {
       for (const auto node : nodes) {
@@ -151,6 +153,15 @@ Status read_metadata(std::string_view text, EngineBlob& out) {
       if (!output || !input) return damaged(where + " does not name an output and an input of io_bindings");
       out.aliases.push_back({*output, *input, text_of(alias, "kind")});
     }
+  }
+  std::int64_t device = 0;
+  if (object["device_id"].get(device) == simdjson::SUCCESS) {
+    if (device < 0 || device > 1023) {
+      return Status::error(Code::invalid_program, "the blob's metadata names device_id " +
+                                                      std::to_string(device) +
+                                                      ", expected the index of a CUDA device");
+    }
+    out.device = static_cast<std::int32_t>(device);
   }
   dom::object ours;
   if (object["torchtrt_viz"].get(ours) != simdjson::SUCCESS) return Status::success();

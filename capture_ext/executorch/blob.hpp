@@ -36,8 +36,11 @@
 //       "stateful"        bool, default false: the inner program keeps state from call to call, so it must
 //       not
 //                         be set up anew when layers are switched on after loading
-//       "layers"          [{"id": str, "name": str, "op": str, "nodes": [str, ...], "module": str}, ...]:
-//                         what is known ahead of time of layers, by id; all fields but "id" optional
+//       "layers"          [{"id": str, "name": str, "op": str, "nodes": [str, ...], "module": str, "whole":
+//       bool},
+//                         ...]: what is known ahead of time of layers, by id; all fields but "id" optional.
+//                         "whole", for an id layer_%04d_delegate: report that call as one layer, because it
+//                         is one operator of the graph, and not the parts that XNNPACK made of it
 //
 // Layer ids of the host engine, which the debug-handle map should list as string identifiers, "%04d" being
 // the index of the instruction in the inner program's method:
@@ -89,6 +92,7 @@ struct LayerSpec {
   std::string op;
   std::string module;
   std::vector<std::string> nodes;
+  bool whole = false;
 };
 
 // A parsed blob. `payload` points into the bytes that were parsed; everything else is owned.
@@ -100,6 +104,7 @@ struct EngineBlob {
   std::string metadata_json;
   std::string engine_name;
   bool stateful = false;
+  std::int32_t device = 0;  // CUDA device index, of plans
   std::vector<BindingSpec> bindings;
   std::vector<AliasSpec> aliases;
   std::vector<LayerSpec> layers;

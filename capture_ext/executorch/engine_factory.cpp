@@ -10,6 +10,21 @@ namespace torchtrt_viz {
 
 #ifdef TORCHTRT_VIZ_HAS_TENSORRT
 bool has_tensorrt_engine() noexcept { return true; }
+
+namespace {
+
+Status make_tensorrt_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
+  TensorRtSetup setup;
+  setup.plan = blob.payload;
+  setup.device = blob.device;
+  for (const auto& binding : blob.bindings) {
+    (binding.is_input ? setup.inputs : setup.outputs).push_back(binding.name);
+  }
+  for (const auto& alias : blob.aliases) setup.aliases.push_back({alias.output, alias.input});
+  return TensorRtEngine::make(setup, out);
+}
+
+}  // namespace
 #else
 bool has_tensorrt_engine() noexcept { return false; }
 #endif

@@ -13,16 +13,14 @@ constexpr const char* kKeys[] = {kLevelKey, kFormatKey, kPathPrefixKey};
 constexpr std::string_view kFamily = "torchtrt_profile_";
 
 // A misspelt key would be ignored without a word.
-Status check_key(std::string_view key) {
+Status check_key(std::string_view key, const std::string& value) {
   if (!key.starts_with(kFamily)) return Status::success();
   for (const std::string_view known : kKeys) {
     if (key == known) return Status::success();
   }
-  auto status = Status::refused(
-      std::string(key), {}, "set",
-      "the options are " + std::string(kLevelKey) + ", " + kFormatKey + " and " + kPathPrefixKey);
-  status.message = "there is no option '" + status.key + "': " + status.choices;
-  return status;
+  return Status::refused(std::string(key), value, "'" + value + "'",
+                         std::string("there is no such option, only ") + kLevelKey + ", " + kFormatKey +
+                             " and " + kPathPrefixKey);
 }
 
 Status take(std::string_view key, std::string_view value, OptionSet& out) {
@@ -43,24 +41,24 @@ Status take(std::string_view key, std::string_view value, OptionSet& out) {
   return status;
 }
 
-std::string_view describe(const rt::BackendOption& option) {
-  if (const auto* flag = std::get_if<bool>(&option.value)) return *flag ? "True (a bool)" : "False (a bool)";
-  return "an int";
+std::string value_text(const rt::BackendOption& option) {
+  if (const auto* flag = std::get_if<bool>(&option.value)) return *flag ? "True" : "False";
+  if (const auto* number = std::get_if<int>(&option.value)) return std::to_string(*number);
+  const auto& text = std::get<std::array<char, rt::kMaxOptionValueLength>>(option.value);
+  return {text.data(), ::strnlen(text.data(), text.size())};
 }
 
 }  // namespace
 
 Status read_load_options(const rt::BackendInitContext& context, OptionSet& out) {
   for (const auto& option : context.runtime_specs()) {
-    if (auto status = check_key(option.key); !status.ok()) return status;
+    const auto value = value_text(option);
+    if (auto status = check_key(option.key, value); !status.ok()) return status;
     for (const char* key : kKeys) {
       if (std::strcmp(option.key, key) != 0) continue;
-      const auto* text = std::get_if<std::array<char, rt::kMaxOptionValueLength>>(&option.value);
-      if (text == nullptr) {
-        return Status::refused(key, std::string(describe(option)), std::string(describe(option)),
-                               "give a string");
+      if (!std::holds_alternative<std::array<char, rt::kMaxOptionValueLength>>(option.value)) {
+        return Status::refused(key, value, value + " (not a string)", "give a string");
       }
-      const std::string_view value(text->data(), ::strnlen(text->data(), text->size()));
       if (auto status = take(key, value, out); !status.ok()) return status;
     }
   }
@@ -70,10 +68,10 @@ Status read_load_options(const rt::BackendInitContext& context, OptionSet& out) 
 Status read_compile_specs(rt::ArrayRef<rt::CompileSpec> specs, OptionSet& out) {
   for (const auto& spec : specs) {
     if (spec.key == nullptr) continue;
-    if (auto status = check_key(spec.key); !status.ok()) return status;
+    const std::string value(static_cast<const char*>(spec.value.buffer), spec.value.nbytes);
+    if (auto status = check_key(spec.key, value); !status.ok()) return status;
     for (const char* key : kKeys) {
       if (std::strcmp(spec.key, key) != 0) continue;
-      const std::string_view value(static_cast<const char*>(spec.value.buffer), spec.value.nbytes);
       auto status = take(key, value, out);
       if (!status.ok()) {
         status.message += " (compile spec of the program)";

@@ -116,7 +116,14 @@ Status HostEngine::make(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
   made->stateful_ = blob.stateful;
   made->aliases_ = blob.aliases;
   for (const auto& spec : blob.layers) {
-    made->layers_.foretell({spec.id, spec.name, spec.op, {}, spec.module, spec.nodes, 0, {}});
+    LayerInfo info;
+    info.id = spec.id;
+    info.name = spec.name;
+    info.op = spec.op;
+    info.module = spec.module;
+    info.nodes = spec.nodes;
+    info.whole = spec.whole;
+    made->layers_.foretell(std::move(info));
   }
   if (auto status = made->describe(blob); !status.ok()) return status;
   out = std::move(made);

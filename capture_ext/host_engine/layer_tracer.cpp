@@ -37,6 +37,8 @@ LayerTracer::Entry LayerTracer::start_profiling(const char* name, ChainID, Debug
   } else if (text == "DELEGATE_CALL") {
     frame.kind = Kind::delegate;
     parts_.clear();
+    kernels_.clear();
+    whole_ = whole_call();
   } else if (text == "OPERATOR_CALL") {
     frame.kind = Kind::operation;
   }
@@ -84,23 +86,35 @@ void LayerTracer::end_profiling_delegate(Entry entry, const void*, std::size_t) 
   const auto end_ns = monotonic_ns();
   const Frame frame = frames_[static_cast<std::size_t>(entry.event_id)];
   frames_.resize(static_cast<std::size_t>(entry.event_id));
-  char suffix[16];
-  std::snprintf(suffix, sizeof suffix, "%03zu", parts_.size());
-  parts_.push_back({layer_of(frame.name, suffix, frame.name), end_ns - frame.start_ns});
+  add_part(frame.name, end_ns - frame.start_ns);
 }
 
 void LayerTracer::log_profiling_delegate(const char* name, DelegateId, et_timestamp_t start,
                                          et_timestamp_t end, const void*, std::size_t) {
   if (out_ == nullptr) return;
+  add_part(name == nullptr ? "operator" : name,
+           end > start ? static_cast<std::int64_t>(rt::ticks_to_ns(end - start)) : 0);
+}
+
+void LayerTracer::add_part(const char* name, std::int64_t dur_ns) {
+  if (whole_) {
+    const bool named = next_known_ < known_.size() && known_[next_known_].place == place();
+    if (!named) kernels_.append(kernels_.empty() ? "" : " + ").append(name);
+    parts_.push_back({-1, dur_ns});
+    return;
+  }
   char suffix[16];
   std::snprintf(suffix, sizeof suffix, "%03zu", parts_.size());
-  const char* text = name == nullptr ? "operator" : name;
-  const auto ns = end > start ? static_cast<std::int64_t>(rt::ticks_to_ns(end - start)) : 0;
-  parts_.push_back({layer_of(text, suffix, text), ns});
+  parts_.push_back({layer_of(name, suffix, name), dur_ns});
 }
 
 // Lays the reported operators end to end from the start of the call, and gives what is left its own layer.
 void LayerTracer::end_delegate(const Frame& frame, std::int64_t end_ns) {
+  if (whole_) {
+    push(layer_of("DELEGATE_CALL", "delegate", kernels_), frame.start_ns, end_ns, Timing::measured);
+    parts_.clear();
+    return;
+  }
   const auto wall = end_ns - frame.start_ns;
   std::int64_t sum = 0;
   for (const auto& part : parts_) sum += part.dur_ns;
@@ -136,6 +150,16 @@ void LayerTracer::push(std::int32_t layer, std::int64_t start_ns, std::int64_t e
   out_->push_back(span);
 }
 
+bool LayerTracer::whole_call() {
+  const auto [at, fresh] = whole_calls_.try_emplace(place(), false);
+  if (fresh) at->second = layers_.is_whole(place_id() + "_delegate");
+  return at->second;
+}
+
+std::int64_t LayerTracer::place() const noexcept {
+  return static_cast<std::int64_t>(chain_id_) << 32 | static_cast<std::int64_t>(debug_handle_);
+}
+
 std::string LayerTracer::place_id() const {
   char text[48];
   if (chain_id_ > 0) {
@@ -148,10 +172,10 @@ std::string LayerTracer::place_id() const {
 
 // `event` is the event's own name; the layer's id is its place and `suffix`.
 std::int32_t LayerTracer::layer_of(std::string_view event, std::string_view suffix, std::string_view op) {
-  const auto place = static_cast<std::int64_t>(chain_id_) << 32 | static_cast<std::int64_t>(debug_handle_);
+  const auto here = place();
   if (next_known_ < known_.size()) {
     const auto& known = known_[next_known_];
-    if (known.place == place && known.name == event) {
+    if (known.place == here && known.name == event) {
       ++next_known_;
       return known.layer;
     }
@@ -159,12 +183,12 @@ std::int32_t LayerTracer::layer_of(std::string_view event, std::string_view suff
   }
   const auto id = place_id() + "_" + std::string(suffix);
   std::string name(op);
-  if (op == "delegate") {
+  if (event == "DELEGATE_CALL") {
     name = "delegate call at instruction " + std::to_string(debug_handle_);
     if (suffix == "rest") name += ", outside its operators";
   }
   const auto layer = layers_.row(id, name, op);
-  known_.push_back({place, std::string(event), layer});
+  known_.push_back({here, std::string(event), layer});
   ++next_known_;
   return layer;
 }

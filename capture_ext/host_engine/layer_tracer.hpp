@@ -2,7 +2,10 @@
 //
 // Only leaves count, so that no time is in two layers:
 //   - an operator that the runtime calls (native_call_*): both ends measured here;
-//   - a call of an inner delegate (XNNPACK): both ends measured here, then split into the operators that the
+//   - a call of an inner delegate (XNNPACK) that the exporter says is one operator of the graph: both ends
+//   measured
+//     here, and what the delegate made of it are the names of its kernels;
+//   - a call of an inner delegate otherwise: both ends measured here, then split into the operators that the
 //     delegate reports and the rest. XNNPACK reports whole microseconds and no positions (its events are laid
 //     end to end by its own profiler), so these layers keep that duration, are laid end to end from the start
 //     of the call and say so ("laid_out"); should they add up to more than the call they are scaled down to
@@ -16,6 +19,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/layers.hpp"
@@ -79,8 +83,8 @@ class LayerTracer final : public executorch::runtime::EventTracer {
     const char* name = nullptr;  // the caller's, alive until the frame ends
     std::size_t spans_before = 0;
   };
-  struct Part {  // an operator that an inner delegate reported
-    std::int32_t layer = -1;
+  struct Part {               // an operator that an inner delegate reported
+    std::int32_t layer = -1;  // -1 in a call that is one layer
     std::int64_t dur_ns = 0;
   };
   // The layers of one call in the order of their events: the next call has the same ones.
@@ -91,8 +95,11 @@ class LayerTracer final : public executorch::runtime::EventTracer {
   };
 
   std::int32_t layer_of(std::string_view event, std::string_view suffix, std::string_view op);
+  bool whole_call();
+  void add_part(const char* name, std::int64_t dur_ns);
   void end_delegate(const Frame& frame, std::int64_t end_ns);
   void push(std::int32_t layer, std::int64_t start_ns, std::int64_t end_ns, Timing timing);
+  std::int64_t place() const noexcept;
   std::string place_id() const;
 
   LayerTable& layers_;
@@ -100,6 +107,9 @@ class LayerTracer final : public executorch::runtime::EventTracer {
   std::uint64_t call_ = 0;
   std::vector<Frame> frames_;
   std::vector<Part> parts_;
+  std::string kernels_;  // names of the parts of a call that is one layer, until that layer is known
+  bool whole_ = false;   // the delegate's call under way is one layer
+  std::unordered_map<std::int64_t, bool> whole_calls_;
   std::vector<Known> known_;
   std::size_t next_known_ = 0;
 };

@@ -22,6 +22,8 @@ void emit(et_timestamp_t timestamp, et_pal_log_level_t level, const char* file, 
     current->add({timestamp, static_cast<char>(level), file == nullptr ? "" : file,
                   function == nullptr ? "" : function, std::string(message, length), line});
     if (level != kFatal) return;  // the process ends after a fatal one: it must be seen
+  } else if (current != nullptr && level != kFatal) {
+    return;  // the runtime's remarks on the machine are of no use in a notebook
   }
   const auto next = previous.load(std::memory_order_acquire);
   if (next != nullptr) next(timestamp, level, file, function, line, message, length);
