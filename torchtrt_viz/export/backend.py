@@ -103,7 +103,8 @@ def _layer_table(host: HostProgram) -> list[dict[str, Any]]:
             whole = layer.ids[-1]
             rest = layer.ids[-2]
             table.append({"id": rest, "name": f"{layer.name}, outside its operators", "op": "rest", **owner})
-            table.append({"id": whole, "name": layer.name, "op": layer.op, **owner})
+            # one operator of the graph is one layer, whatever number of kernels XNNPACK makes of it
+            table.append({"id": whole, "name": layer.name, "op": layer.op, "whole": layer.groups <= 1, **owner})
         else:
             table += [
                 {"id": identifier, "name": layer.name, "op": layer.op, **owner} for identifier in layer.ids
