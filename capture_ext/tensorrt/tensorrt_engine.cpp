@@ -29,6 +29,29 @@ bool known(const nvinfer1::Dims& dims) {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
+// Brings the plan's bindings into the order of the caller's arguments.
+Status order_bindings(const std::vector<std::string>& names, const char* what,
+                      std::vector<BindingInfo>& bindings) {
+  if (names.empty()) return Status::success();
+  std::vector<BindingInfo> ordered;
+  for (const auto& name : names) {
+    const auto found =
+        std::find_if(bindings.begin(), bindings.end(), [&](const BindingInfo& b) { return b.name == name; });
+    if (found == bindings.end()) {
+      return Status::error(Code::invalid_program, std::string("the program's ") + what + " " + quoted(name) +
+                                                      " is no binding of the plan");
+    }
+    ordered.push_back(*found);
+  }
+  if (ordered.size() != bindings.size()) {
+    return Status::error(Code::invalid_program, "the plan has " + std::to_string(bindings.size()) + " " +
+                                                    what + " bindings, the program names " +
+                                                    std::to_string(ordered.size()));
+  }
+  bindings = std::move(ordered);
+  return Status::success();
+}
+
 }  // namespace
 
 // Memory of an output whose size only the device finds out. TensorRT asks during the enqueue.
@@ -74,7 +97,7 @@ Status TensorRtEngine::open(const TensorRtSetup& setup) {
                          "TensorRT refused the plan" + logger_.explain() +
                              ": a plan runs with the TensorRT version and GPU type that it was built for");
   }
-  if (Status status = read_bindings(); !status.ok()) return status;
+  if (Status status = read_bindings(setup); !status.ok()) return status;
   for (const auto& alias : aliases_) {
     if (alias.output >= outputs_.size() || alias.input >= inputs_.size()) {
       return Status::error(Code::invalid_program,
@@ -87,7 +110,7 @@ Status TensorRtEngine::open(const TensorRtSetup& setup) {
   return status;
 }
 
-Status TensorRtEngine::read_bindings() {
+Status TensorRtEngine::read_bindings(const TensorRtSetup& setup) {
   for (std::int32_t i = 0; i < engine_->getNbIOTensors(); ++i) {
     const char* name = engine_->getIOTensorName(i);
     const auto dtype = from_tensorrt(engine_->getTensorDataType(name));
@@ -99,6 +122,8 @@ Status TensorRtEngine::read_bindings() {
     (engine_->getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT ? inputs_ : outputs_)
         .push_back(std::move(info));
   }
+  if (Status status = order_bindings(setup.inputs, "input", inputs_); !status.ok()) return status;
+  if (Status status = order_bindings(setup.outputs, "output", outputs_); !status.ok()) return status;
   input_buffers_.resize(inputs_.size());
   output_buffers_.resize(outputs_.size());
   input_addresses_.resize(inputs_.size());

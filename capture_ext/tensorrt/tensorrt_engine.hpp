@@ -33,6 +33,8 @@ struct Alias {
 struct TensorRtSetup {
   std::span<const std::byte> plan;  // read during make() only
   std::int32_t device = 0;
+  // The caller's order of the bindings, by name; empty: the plan's own, which need not be the same.
+  std::vector<std::string> inputs, outputs;
   std::vector<Alias> aliases;
   LibraryNames libraries = default_library_names();
 };
@@ -77,7 +79,7 @@ class TensorRtEngine final : public Engine {
 
   explicit TensorRtEngine(std::vector<Alias> aliases);
   Status open(const TensorRtSetup& setup);
-  Status read_bindings();
+  Status read_bindings(const TensorRtSetup& setup);
   Status wait_for_previous();
   void settle();  // the work in flight is known to be done: read what was measured
   const Alias* alias_of_output(std::size_t output) const;

@@ -271,6 +271,24 @@ void aliased_storage_stays_the_callers() {
   }
 }
 
+// A program's argument order need not be the plan's.
+void bindings_follow_the_callers_order() {
+  const std::string plan =
+      "ftrt\ninput a float32 2x4\ninput b float32 3x4\noutput y float32 2x4\nlayer add 1000\n";
+  TensorRtSetup setup;
+  setup.plan = std::as_bytes(std::span(plan));
+  setup.libraries = libraries;
+  setup.inputs = {"b", "a"};
+  setup.outputs = {"y"};
+  std::unique_ptr<Engine> raw;
+  CHECK(TensorRtEngine::make(setup, raw).ok());
+  CHECK(raw->inputs()[0].name == "b" && raw->inputs()[0].sizes[0] == 3 && raw->inputs()[1].name == "a");
+  setup.inputs = {"b", "c"};
+  CHECK_HAS(TensorRtEngine::make(setup, raw).message, "input 'c' is no binding of the plan");
+  setup.inputs = {"b"};
+  CHECK_HAS(TensorRtEngine::make(setup, raw).message, "has 2 input bindings, the program names 1");
+}
+
 void tensors_without_elements() {
   auto engine = make(kPlan, Level::layers);
   std::vector<float> x, y;
@@ -360,6 +378,7 @@ int main(int argc, char** argv) {
   a_recording_gets_the_last_call_at_teardown();
   outputs_that_the_device_sizes();
   aliased_storage_stays_the_callers();
+  bindings_follow_the_callers_order();
   tensors_without_elements();
   failures_say_what_failed();
   std::printf("%s\n", failures == 0 ? "all passed" : "FAILED");
