@@ -1,0 +1,221 @@
+#include "decode/kineto/extract.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "decode/kineto/scan.hpp"
+#include "decode/kineto/text.hpp"
+
+namespace torchtrt_viz::kineto {
+namespace {
+
+namespace ondemand = simdjson::ondemand;
+
+// Whether the key that begins at `key` is `literal`. Buffers are padded, so that reading behind is safe.
+template <std::size_t N>
+bool is(const char* key, const char (&literal)[N]) {
+  return std::memcmp(key, literal, N - 1) == 0 && key[N - 1] == '"';
+}
+
+// A token reaches to the next one; this cuts the white space off.
+std::string_view trimmed(std::string_view token) {
+  std::size_t n = token.size();
+  while (n != 0 && is_space(token[n - 1])) --n;
+  return token.substr(0, n);
+}
+
+// What stands between the quotes of a string; the text of any other scalar; nothing for null.
+std::string_view plain(std::string_view token) {
+  std::size_t n = token.size();
+  if (n != 0 && token.front() == '"') {
+    while (n > 2 && token[n - 1] != '"') --n;
+    return token.substr(1, n - 2);
+  }
+  token = trimmed(token);
+  return token == "null" ? std::string_view() : token;
+}
+
+bool is_null(std::string_view token) { return token.starts_with("null"); }
+
+std::uint32_t code(Interner& interner, std::string_view token) {
+  return is_null(token) ? Interner::kNone : interner.code(plain(token));
+}
+
+void read_id(std::string_view token, std::int64_t& id) {
+  if (!read_integer(token.data(), id)) id = kNoId;
+}
+
+}  // namespace
+
+Extractor::Outcome Extractor::take_list(const char* text, std::size_t size, std::size_t capacity,
+                                        std::uint64_t offset) {
+  ondemand::document document;
+  if (parser_.iterate(text, size, capacity).get(document)) return {End::failed, 1};
+  ondemand::array list;
+  if (document.get_array().get(list)) return {End::failed, 1};
+  const char* last = nullptr;
+  for (auto element : list) {
+    Value value;
+    if (std::move(element).get(value)) {
+      return last == nullptr ? Outcome{End::failed, 1}
+                             : Outcome{End::failed_behind, static_cast<std::size_t>(last - text)};
+    }
+    const char* const at = value.raw_json_token().data();
+    event_ = Event();
+    event_.at = offset + static_cast<std::uint64_t>(at - text);
+    ondemand::object object;
+    if (*at != '{' || value.get_object().get(object) || !read(object)) {
+      return {End::failed, static_cast<std::size_t>(at - text)};
+    }
+    collector_.add(event_, series_);
+    last = at;
+  }
+  // The list's own end may stand before the one that the caller put there.
+  const char* const end = text + size;
+  const char* behind = last == nullptr ? text + 1 : scan_value(last, end).end;
+  behind = skip_space(behind, end);
+  if (behind >= end - 1) return {End::text, size - 1};
+  return {End::closed, static_cast<std::size_t>(behind - text)};
+}
+
+bool Extractor::take_object(const char* text, std::size_t size, std::size_t capacity, std::uint64_t at) {
+  ondemand::document document;
+  if (parser_.iterate(text, size, capacity).get(document)) return false;
+  ondemand::object object;
+  if (document.get_object().get(object)) return false;
+  event_ = Event();
+  event_.at = at;
+  if (!read(object)) return false;
+  collector_.add(event_, series_);
+  return true;
+}
+
+bool Extractor::read(ondemand::object& object) {
+  Event& event = event_;
+  series_.clear();
+  for (auto result : object) {
+    ondemand::field field;
+    if (std::move(result).get(field)) return false;
+    const char* const key = field.key().raw();
+    Value& value = field.value();
+    switch (*key) {
+      case 'p':
+        if (is(key, "ph")) {
+          const std::string_view text = plain(value.raw_json_token());
+          event.phase = text.empty() ? '\0' : text.front();
+        } else if (is(key, "pid")) {
+          event.process = code(strings_.idents, value.raw_json_token());
+        }
+        break;
+      case 'c':
+        if (is(key, "cat")) event.category = code(strings_.categories, value.raw_json_token());
+        break;
+      case 'n':
+        if (is(key, "name")) event.name = code(strings_.names, value.raw_json_token());
+        break;
+      case 't':
+        if (is(key, "ts")) {
+          event.ts_state = read_time(value.raw_json_token().data(), event.ts);
+        } else if (is(key, "tid")) {
+          event.thread = code(strings_.idents, value.raw_json_token());
+        }
+        break;
+      case 'd':
+        if (is(key, "dur")) event.dur_state = read_time(value.raw_json_token().data(), event.dur);
+        break;
+      case 'i':
+        if (is(key, "id")) event.id = plain(value.raw_json_token());
+        break;
+      case 's':
+        if (is(key, "scope")) event.scope = plain(value.raw_json_token());
+        break;
+      case 'b':
+        if (is(key, "bp")) {
+          const std::string_view text = plain(value.raw_json_token());
+          event.binding = text.empty() ? '\0' : text.front();
+        }
+        break;
+      case 'a':
+        if (is(key, "args") && !read_args(value)) return false;
+        break;
+      default:
+        break;
+    }
+  }
+  return true;
+}
+
+bool Extractor::read_args(Value& value) {
+  if (*value.raw_json_token().data() != '{') return true;  // arguments that are no object stay in the file
+  ondemand::object object;
+  if (value.get_object().get(object)) return false;
+  // Keys may come in any order: as long as the phase is not known, it may be a counter.
+  const bool maybe_counter = event_.phase == 'C' || event_.phase == '\0';
+  series_.clear();
+  for (auto result : object) {
+    ondemand::field field;
+    if (std::move(result).get(field)) return false;
+    const char* const key = field.key().raw();
+    Value& inner = field.value();
+    if (maybe_counter) [[unlikely]] {
+      const std::string_view token = inner.raw_json_token();
+      const std::string_view name(key, static_cast<std::size_t>(string_end(key, token.data()) - key));
+      series_.emplace_back(name, token);
+    }
+    read_arg(key, inner);
+  }
+  return true;
+}
+
+void Extractor::read_arg(const char* key, Value& value) {
+  Event& event = event_;
+  switch (*key) {
+    case 'E':
+      if (is(key, "External id")) read_id(value.raw_json_token(), event.external_id);
+      break;
+    case 'e':  // as older producers write it
+      if (is(key, "external id")) read_id(value.raw_json_token(), event.external_id);
+      break;
+    case 'c':
+      if (is(key, "correlation")) read_id(value.raw_json_token(), event.correlation);
+      break;
+    case 'd':
+      if (is(key, "device")) event.has_device = read_integer(value.raw_json_token().data(), event.device);
+      break;
+    case 's':
+      if (is(key, "stream")) {
+        std::int64_t stream = 0;
+        event.has_stream = read_integer(value.raw_json_token().data(), stream);
+      } else if (is(key, "sort_index")) {
+        (void)read_integer(value.raw_json_token().data(), event.sort_index);
+      }
+      break;
+    case 'f':
+      if (is(key, "finished")) event.unfinished = value.raw_json_token().starts_with("false");
+      break;
+    case 'n':
+      if (is(key, "name")) event.label = plain(value.raw_json_token());
+      break;
+    case 'l':
+      if (is(key, "labels")) event.label = plain(value.raw_json_token());
+      break;
+    case 'T':
+      if (is(key, "Total Allocated")) {
+        event.has_memory_totals = read_integer(value.raw_json_token().data(), event.allocated);
+      } else if (is(key, "Total Reserved")) {
+        (void)read_integer(value.raw_json_token().data(), event.reserved);
+      }
+      break;
+    case 'D':
+      if (is(key, "Device Type")) {
+        (void)read_integer(value.raw_json_token().data(), event.device_type);
+      } else if (is(key, "Device Id")) {
+        (void)read_integer(value.raw_json_token().data(), event.device_id);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace torchtrt_viz::kineto

@@ -1,0 +1,54 @@
+// Events out of JSON text, with simdjson.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "decode/kineto/collector.hpp"
+#include "decode/kineto/event.hpp"
+#include "decode/kineto/tables.hpp"
+
+namespace torchtrt_viz::kineto {
+
+class Extractor {
+ public:
+  Extractor(Strings& strings, Collector& collector) : strings_(strings), collector_(collector) {}
+
+  enum class End : std::uint8_t {
+    text,    // every event was taken; the list goes on behind the text
+    closed,  // the list's "]" stands at `at`
+    failed,  // the element at `at` is damaged; all before it were taken
+    // The events up to and including the one at `at` were taken, and what follows it is damaged.
+    failed_behind,
+  };
+  struct Outcome {
+    End end;
+    std::size_t at;
+  };
+
+  // Takes the events of `text`, whose first byte is "[" and whose last is "]", both put there by the caller
+  // around a piece of the list. `capacity` bytes may be read. `offset` is the place of text[0] in the file.
+  Outcome take_list(const char* text, std::size_t size, std::size_t capacity, std::uint64_t offset);
+
+  // Takes the one object that `text` (of `size` bytes, of which `capacity` may be read) consists of; false
+  // when it is damaged. `at` is the place of the event in the file.
+  bool take_object(const char* text, std::size_t size, std::size_t capacity, std::uint64_t at);
+
+ private:
+  using Value = simdjson::ondemand::value;
+
+  bool read(simdjson::ondemand::object& object);
+  bool read_args(Value& value);
+  void read_arg(const char* key, Value& value);
+
+  Strings& strings_;
+  Collector& collector_;
+  simdjson::ondemand::parser parser_;
+  Event event_;
+  Series series_;
+};
+
+}  // namespace torchtrt_viz::kineto

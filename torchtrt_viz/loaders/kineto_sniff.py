@@ -1,0 +1,31 @@
+"""Whether a file is trace-event JSON, told by how it begins."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["looks_like_trace_events"]
+
+_SPACE = b" \t\r\n"
+_EVENTS_KEY = re.compile(rb'"traceEvents"\s*:')
+_PHASE = re.compile(rb'"ph"\s*:\s*"')
+# Keys that stand before the events in the files of one writer or another.
+_KNOWN_KEY = re.compile(
+    rb'"(?:schemaVersion|deviceProperties|distributedInfo|displayTimeUnit|traceName|trace_id|record_shapes|with_stack'
+    rb'|profile_memory|baseTimeNanoseconds|otherData|systemTraceEvents|stackFrames|samples)"\s*:'
+)
+_WHOLE_HEAD = 1 << 16
+
+
+def looks_like_trace_events(head: bytes) -> bool:
+    """Tell whether the first bytes of a file begin an object with trace events, or a list of them."""
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip(_SPACE)
+    if text.startswith(b"["):
+        inner = text[1:].lstrip(_SPACE)
+        return inner.startswith(b"{") and _PHASE.search(inner) is not None
+    if not text.startswith(b"{"):
+        return False
+    if _EVENTS_KEY.search(text):
+        return True
+    # Everything that was read lies before the events: long properties of devices or process groups.
+    return len(head) >= _WHOLE_HEAD and _KNOWN_KEY.search(text) is not None
