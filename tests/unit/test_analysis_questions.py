@@ -43,7 +43,7 @@ def test_a_whole_capture_answers_all_six() -> None:
     assert (table["source"] != "").all()
     ran, host, phases, layers, between, graph = table["answer"]
     assert "1 delegate ran: trt_0 (TensorRTBackend), 1 call" in ran
-    assert "400 µs on average" in host
+    assert "400 µs in the median" in host
     assert "enqueue_host 200 µs (50 %)" in phases
     assert "input_binding 100 µs (25 %)" in phases
     assert "outside phases 100 µs (25 %)" in phases
@@ -53,7 +53,12 @@ def test_a_whole_capture_answers_all_six() -> None:
     assert "30 µs" in between
     assert "graph operators for 1 of 1 delegate calls (such as aten.mm)" in graph
     values = table["values"]
-    assert values[1]["trt_0"] == {"calls": 1, "total_ns": 400_000, "mean_ns": 400_000.0}
+    assert values[1]["trt_0"] == {
+        "calls": 1,
+        "total_ns": 400_000,
+        "mean_ns": 400_000.0,
+        "median_ns": 400_000.0,
+    }
     assert values[3]["trt_0"]["conv"] == {"total_ns": 120_000, "pct": 75.0}
     assert values[4]["orchestration_ns"] == 500_000
     assert values[4]["gpu_copy_ns"] == 30_000
@@ -67,6 +72,18 @@ def test_nothing_measured_says_so_and_how_to_measure_it() -> None:
     assert (table["missing"] != "").all()
     assert (table["how"] != "").all()
     assert not any("0 ns" in answer for answer in table["answer"]), "what was not measured is not 0"
+
+
+def test_a_program_that_calls_no_delegate_is_told_so() -> None:
+    b = Builder()
+    main = b.track("main")
+    b.span("Method::execute", 0, 100, main, "method", args={"source": "m.py:1"})
+    b.span("native_call_add.out", 10, 40, main, args={"source": "m.py:1"})
+    table = questions(b.build())
+    assert table["measured"].tolist()[:4] == ["yes"] * 4
+    assert "No delegate ran in 1 execution" in table["answer"][0]
+    assert table["values"][1] == {"calls": 0}
+    assert "operators 40 ns, orchestration 60 ns" in table["answer"][4]
 
 
 def test_an_engine_profile_answers_what_it_can() -> None:

@@ -25,6 +25,12 @@ Host and device:
 `operator_roofline`                         matrix products, convolutions, attention against a device's roof
 ==========================================  ==================================================
 
+Code:
+
+==========================================  ==================================================
+`call_tree`, `flame_graph`, `folded_stacks` who called whom, in host time or in device time launched
+==========================================  ==================================================
+
 Runs:
 
 ==========================================  ==================================================
@@ -40,6 +46,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "call_tree": "calltree",
     "collectives": "communication",
     "copies": "transfers",
     "copy_bandwidth": "transfers",
@@ -52,6 +59,8 @@ _HOME = {
     "variability": "scatter",
     "blocked_on_full_queue": "queues",
     "delegate_gaps": "gaps",
+    "flame_graph": "calltree",
+    "folded_stacks": "calltree",
     "graph_launches": "launch",
     "idle_causes": "idle",
     "idle_gaps": "idle",

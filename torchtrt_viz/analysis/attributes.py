@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.ancestry import nearest
@@ -75,7 +76,7 @@ def as_text(value: Any) -> str | None:
 
 def _module(trace: Trace, rows: Ints) -> Objects:
     out = _from_args(trace, rows, ("module", "module_path", "nn_module"))
-    missing = np.flatnonzero(out == None)  # noqa: E711 - element by element
+    missing = np.flatnonzero(pd.isna(out))
     if len(missing):
         spans = trace.spans
         frames = among(spans["kind"], ("python",)) & names_matching(spans["name"], _MODULE_FRAME)
@@ -85,7 +86,7 @@ def _module(trace: Trace, rows: Ints) -> Objects:
 
 def _source(trace: Trace, rows: Ints) -> Objects:
     out = _from_args(trace, rows, ("source", "source_line"))
-    missing = np.flatnonzero(out == None)  # noqa: E711
+    missing = np.flatnonzero(pd.isna(out))
     if len(missing):
         spans = trace.spans
         frames = among(spans["kind"], ("python",)) & names_matching(spans["name"], _SOURCE_FRAME)
@@ -95,7 +96,7 @@ def _source(trace: Trace, rows: Ints) -> Objects:
 
 def _stack(trace: Trace, rows: Ints) -> Objects:
     out = _from_args(trace, rows, ("stack", "Call stack", "stack_trace"))
-    missing = np.flatnonzero(out == None)  # noqa: E711
+    missing = np.flatnonzero(pd.isna(out))
     if len(missing):
         out[missing] = python_stacks(trace, rows[missing])
     return out

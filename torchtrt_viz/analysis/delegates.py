@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ def delegate_calls(trace: Trace) -> Calls:
     instance = strings(spans["run_id"])
     inside = nearest(parent, call)
     # a call without an instance is known by its name
-    unnamed = np.flatnonzero(call & (instance == None))  # noqa: E711 - element by element
+    unnamed = np.flatnonzero(call & pd.isna(instance))
     if len(unnamed):
         instance = instance.copy()
         instance[unnamed] = strings(spans["name"])[unnamed]
@@ -109,7 +110,7 @@ def delegates(trace: Trace, *, sort: str | None = "host_total_ns", top: int | No
             Sum of its measured device time other than layers, ns; never part of a host column. NA when
             not recorded.
         ``op_types``
-            Operators of the exported graph that the region holds, joined by ", "; missing: no ETRecord.
+            Operators of the exported graph that the region holds, with their number; missing: no ETRecord.
     """
     spans = trace.spans
     calls = delegate_calls(trace)
@@ -209,9 +210,10 @@ def _domains(trace: Trace, group: Ints, layer: Mask, size: int) -> list[str | No
 
 
 def _joined(value: Any) -> str | None:
-    if value is None:
-        return None
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    if value is None or not isinstance(value, (list, tuple)):
+        return None if value is None else str(value)
+    counts = Counter(map(str, value))
+    return ", ".join(name if number == 1 else f"{name} x{number}" for name, number in counts.items())
 
 
 def phases(

@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.intervals import length
 from torchtrt_viz.analysis.layers import layers
 from torchtrt_viz.analysis.origins import provenance
 from torchtrt_viz.analysis.regions import engine_operators
+from torchtrt_viz.analysis.rows import among, measured
 from torchtrt_viz.analysis.tables import records
 from torchtrt_viz.analysis.words import count, duration, listing, share
 from torchtrt_viz.trace import Trace
@@ -53,6 +54,12 @@ class Evidence:
     delegates: pd.DataFrame
     regions: pd.DataFrame
     infos: dict[str, Any]
+    methods: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether the capture would hold delegate calls if there were any, and holds none."""
+        return self.methods > 0 and len(self.delegates) == 0 and len(self.regions) == 0
 
 
 def questions(trace: Trace) -> pd.DataFrame:
@@ -78,7 +85,8 @@ def questions(trace: Trace) -> pd.DataFrame:
         ``how``
             How to measure it; empty when nothing is missing.
     """
-    evidence = Evidence(trace, delegates(trace), engine_operators(trace), engine_infos(trace))
+    methods = int((among(trace.spans["kind"], ("method",)) & measured(trace)).sum())
+    evidence = Evidence(trace, delegates(trace), engine_operators(trace), engine_infos(trace), methods)
     answers = [answer(evidence) for answer in (_ran, _host_time, _phases, _layers, _between, _provenance)]
     return pd.DataFrame(
         {
@@ -115,6 +123,14 @@ def _ran(evidence: Evidence) -> Answer:
             "load the ETDump together with its ETRecord: torchtrt_viz.load(path, etrecord=...)"
             if unnamed
             else "",
+        )
+    if evidence.complete:
+        return Answer(
+            f"No delegate ran in {count(evidence.methods, 'execution')} of methods: all work was done "
+            "outside delegates.",
+            "yes",
+            "trace.delegates()",
+            {"delegates": 0, "executions": evidence.methods},
         )
     if len(evidence.regions):
         values = {row.name: {"calls": int(row.calls)} for row in records(evidence.regions)}
@@ -161,18 +177,26 @@ def _host_time(evidence: Evidence) -> Answer:
                 "calls": int(row.calls),
                 "total_ns": int(row.host_total_ns),
                 "mean_ns": float(row.host_mean_ns),
+                "median_ns": float(row.host_median_ns),
             }
             for row in records(table)
         }
         text = "Host time per call: " + listing(
             [
-                f"{_name(row)} {duration(row.host_mean_ns)} on average "
+                f"{_name(row)} {duration(row.host_median_ns)} in the median "
                 f"({duration(row.host_min_ns)} to {duration(row.host_max_ns)}, "
                 f"{count(int(row.calls), 'call')})"
                 for row in records(table)
             ]
         )
         return Answer(text + ".", "yes", "trace.delegates()", values)
+    if evidence.complete:
+        return Answer(
+            "No delegate was called, so delegates took no host time.",
+            "yes",
+            "trace.delegates()",
+            {"calls": 0},
+        )
     if len(evidence.regions):
         values = {
             row.name: {"calls": int(row.calls), "total_ns": int(row.total_ns), "mean_ns": float(row.mean_ns)}
@@ -215,6 +239,8 @@ def _host_time(evidence: Evidence) -> Answer:
 def _phases(evidence: Evidence) -> Answer:
     how = "load the program with torchtrt_profile_level=phases (or layers): profile(level='phases')"
     table = phases(evidence.trace)
+    if evidence.complete:
+        return Answer("No TensorRT delegate was called.", "yes", "trace.phases()", {"calls": 0})
     if not len(table):
         return Answer(
             "Not measured: no delegate recorded its phases.",
@@ -257,6 +283,8 @@ def _layers(evidence: Evidence) -> Answer:
         "trtexec --exportProfile with an engine built with --profilingVerbosity=detailed"
     )
     table = layers(evidence.trace, untimed=False)
+    if evidence.complete and not len(table):
+        return Answer("No engine ran.", "yes", "trace.layers()", {"layers": 0})
     if not len(table):
         return Answer("Not measured: no layer was timed.", "no", "trace.layers()", {}, "times of layers", how)
     values: dict[str, Any] = {}
@@ -294,7 +322,7 @@ def _between(evidence: Evidence) -> Answer:
         if copying is None
         else f" Devices copied or filled memory for {duration(copying)} (their time, not the host's)."
     )
-    if len(table) and len(evidence.delegates):
+    if len(table):
         whole = int(table["total_ns"].sum())
         found = dict(zip(table["part"], table["total_ns"].tolist(), strict=True))
         gaps = delegate_gaps(evidence.trace)
