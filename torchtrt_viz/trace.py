@@ -113,6 +113,15 @@ class Trace:
             parts.append(f"{len(self.meta['warnings'])} warnings")
         return f"<Trace{of}: {', '.join(parts)}>"
 
+    def _repr_html_(self) -> str:
+        from torchtrt_viz.report.static_html import static_html
+
+        return static_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show a static picture: no widget beside it, which would hide it where no kernel runs."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     # -- selections ----------------------------------------------------------------------------------
 
     @cached_property

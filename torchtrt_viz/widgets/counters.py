@@ -57,9 +57,12 @@ def counter_series(parts: list[Part]) -> list[CounterSeries]:
         if counters.empty:
             continue
         labels = part.trace.tracks["label"].tolist()
-        grouped = counters.groupby(["track", "name"], observed=True, sort=False)
-        for (track, name), rows in grouped.indices.items():
-            some = counters.iloc[np.sort(rows)]
+        names = counters["name"].cat.categories
+        tracks, codes = counters["track"].to_numpy(), counters["name"].cat.codes.to_numpy()
+        series = np.unique(np.stack([tracks, codes.astype(np.int64)], axis=1), axis=0)
+        for track, code in series.tolist():
+            some = counters[(tracks == track) & (codes == code)]
+            name = names[code] if code >= 0 else ""
             ts = some["ts_ns"].to_numpy() + part.shift_ns
             order = np.argsort(ts, kind="stable")
             unit = some["unit"].iloc[0]

@@ -148,6 +148,8 @@ class Scene:
         self.name_kind = self._kinds_of_names(name, kind)
         flat = np.array([key.flat for key in keys], np.uint8)
         self.index: TimelineIndex = native("columns").TimelineIndex(track, start, dur, name, flat)
+        self.origin_ns: int
+        self.end_ns: int
         self.origin_ns, self.end_ns = self.index.bounds
         self.keys = keys
         self.lane_track, self.lane_sub, lane_kind, self.lane_begin, self.lane_end, self.lane_busy = (
@@ -277,7 +279,7 @@ class Scene:
         """Return the lane that stands for all lanes of one entry of `keys`."""
         lanes = self._all_lanes(key)
         covers = lanes[self.lane_is_cover[lanes]]
-        return int(covers[0] if len(covers) else lanes[0])
+        return int(covers[0]) if len(covers) else int(lanes[0])
 
     def _all_lanes(self, key: int) -> NDArray[np.int64]:
         return np.arange(*np.searchsorted(self.lane_track, [key, key + 1]))  # lanes come track after track
@@ -328,11 +330,12 @@ class Scene:
             if block.part != part or block.frame != "spans":
                 continue
             if block.rows is None:
-                inside = wanted[(wanted >= 0) & (wanted < block.end - block.begin)]
-                return inside + block.begin
-            at = np.searchsorted(block.rows, wanted)
-            at_safe = np.minimum(at, len(block.rows) - 1)
-            return at_safe[block.rows[at_safe] == wanted] + block.begin
+                at = wanted[(wanted >= 0) & (wanted < block.end - block.begin)]
+            else:
+                at = np.minimum(np.searchsorted(block.rows, wanted), len(block.rows) - 1)
+                at = at[block.rows[at] == wanted]
+            found: Rows = at + block.begin
+            return found
         return np.empty(0, np.int64)
 
     def locate(self, row: int) -> Place | None:
@@ -397,4 +400,5 @@ def _virtual_tracks(
                 flat=which == 3 or (gpu and which == 0) or kinds[of_track] == "async",
             )
         )
-    return table[combined]
+    laid_out: NDArray[np.int32] = table[combined]
+    return laid_out

@@ -291,7 +291,7 @@ class Service:
 
 
 def minimap(scene: Scene, width: int = _MINIMAP_WIDTH) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the busy share of the host's and the GPU's tracks over the whole length, averaged over tracks."""
+    """Return the busy share over the whole length of the host's and the GPU's tracks, the mean of each."""
     out = []
     for section in ("host", "gpu"):
         busy = np.zeros(width, np.float64)

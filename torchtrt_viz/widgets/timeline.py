@@ -19,7 +19,9 @@ try:
     import anywidget
     import traitlets
 except ImportError as error:
-    raise MissingDependencyError(error.name or "anywidget", "lab", "show the timeline in a notebook") from error
+    raise MissingDependencyError(
+        error.name or "anywidget", "lab", "show the timeline in a notebook"
+    ) from error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +33,8 @@ __all__ = ["Timeline"]
 _log = logging.getLogger(__name__)
 
 
-class Timeline(anywidget.AnyWidget):
-    """The timeline of a trace, or of several: zoom, pan, hover, search, select; and all of it from Python too.
+class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
+    """The timeline of a trace, or of several, to zoom, pan, search and select by hand and from Python.
 
     Host tracks and GPU tracks are separate sections, drawn differently. Sums that have no place on the time
     axis are listed below them. Press ``?`` in the widget for its keys.
@@ -188,7 +190,9 @@ class Timeline(anywidget.AnyWidget):
         if end < start:
             raise OptionError("end_ns", end_ns, f"not before start_ns, which is {start_ns}")
         chosen = [
-            track for track in self.scene.tracks if tracks is None or tracks.casefold() in track.label.casefold()
+            track
+            for track in self.scene.tracks
+            if tracks is None or tracks.casefold() in track.label.casefold()
         ]
         if not chosen:
             labels = ", ".join(sorted({track.label for track in self.scene.tracks})[:20])
@@ -247,7 +251,7 @@ class Timeline(anywidget.AnyWidget):
         if len(self.scene.parts) > 1:
             if index is None or "part" not in getattr(what, "columns", ()):
                 raise TypeError(
-                    "with several traces, highlight() needs a frame with the column 'part', as w.selection has"
+                    "with several traces, highlight() needs a frame with a column 'part', as w.selection has"
                 )
             found = [
                 self.scene.scene_rows(what.index[what["part"] == part.label].to_numpy(), number)
@@ -317,5 +321,6 @@ def _names_of(what: Any) -> list[str] | None:
     if what.index.name == "name":
         return [str(name) for name in what.index]
     raise TypeError(
-        f"highlight() needs rows of trace.spans or a table with a column 'name'; got the columns {list(columns)}"
+        "highlight() needs rows of trace.spans or a table with a column 'name'; "
+        f"got the columns {list(columns)}"
     )

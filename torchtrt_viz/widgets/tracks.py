@@ -127,10 +127,7 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
     groups: dict[tuple[str, str], int] = {}
     for _, track in placed:
         groups.setdefault((track.section, track.group), len(groups))
-    return [
-        track
-        for _, track in sorted(placed, key=lambda item: groups[(item[1].section, item[1].group)])
-    ]
+    return [track for _, track in sorted(placed, key=lambda item: groups[(item[1].section, item[1].group)])]
 
 
 def _group(part: Part, info: Any, section: str) -> str:

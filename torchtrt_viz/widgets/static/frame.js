@@ -83,7 +83,7 @@ export function paintMinimap(context, scene, width, height) {
 export function trackNote(track, length) {
   const parts = [];
   if (track.spans) parts.push(`${short(track.spans)} spans`);
-  if (track.instants) parts.push(`${short(track.instants)} events`);
+  if (track.instants && !track.spans) parts.push(`${short(track.instants)} events`);
   if (track.busy) parts.push(`${track.section === "gpu" ? "GPU" : "host"} busy ${percent(track.busy / length)}`);
   return parts.join(" · ");
 }

@@ -4,13 +4,17 @@ import { View } from "./view.js";
 
 const BLOCK = 32;
 
-/** Index of whole columns, lane after lane (sorted by start, without overlap within a lane). */
+/**
+ * Index of whole columns, lane after lane (sorted by start, without overlap within a lane).
+ *
+ * `share` (optional, 0..255 per span) tells how much of a block that stands for several spans is busy.
+ */
 export class LocalIndex {
-  constructor({ start, dur, name, row, laneBegin, laneEnd }) {
-    Object.assign(this, { start, dur, name, row, laneBegin, laneEnd });
+  constructor({ start, dur, name, row, laneBegin, laneEnd, share = null }) {
+    Object.assign(this, { start, dur, name, row, laneBegin, laneEnd, share });
     const n = start.length;
-    this.before = new Float64Array(n + 1); // time before each span; whole numbers, exact up to 2^53 ns
-    for (let i = 0; i < n; i++) this.before[i + 1] = this.before[i] + dur[i];
+    this.before = new Float64Array(n + 1); // busy time before each span; exact up to 2^53 ns
+    for (let i = 0; i < n; i++) this.before[i + 1] = this.before[i] + this.busy(i, dur[i]);
     this.levels = []; // position of the longest span of each block of 32, of each block of blocks, ...
     let below = n;
     while (below > BLOCK) {
@@ -33,6 +37,11 @@ export class LocalIndex {
 
   end(i) {
     return this.start[i] + this.dur[i];
+  }
+
+  /** How much of a part of a span is busy. */
+  busy(i, time) {
+    return this.share === null ? time : (time * this.share[i]) / 255;
   }
 
   /** Position of the first span of [from, to) that starts at `t` or later. */
@@ -117,6 +126,7 @@ export class LocalIndex {
     view.dur = Float64Array.from(spans, (i) => this.dur[i]);
     view.row = Uint32Array.from(spans, (i) => this.row[i]);
     view.name = Int32Array.from(spans, (i) => this.name[i]);
+    view.share = this.share === null ? null : Uint8Array.from(spans, (i) => this.share[i]);
     view.mark = marking ? Uint8Array.from(spans, (i) => (this.isMarked(i) ? 1 : 0)) : new Uint8Array(0);
     view.busy = joined(Uint8Array, busy);
     view.cellName = joined(Int32Array, names);
@@ -131,7 +141,7 @@ export class LocalIndex {
     const begin = this.laneBegin[lane];
     const until = (at, t) => {
       const over = at > begin ? this.end(at - 1) - t : 0;
-      return over > 0 ? this.before[at] - over : this.before[at];
+      return over > 0 ? this.before[at] - this.busy(at - 1, over) : this.before[at];
     };
     let at = this.lower(from, to, t0);
     let busyBefore = until(at, t0);

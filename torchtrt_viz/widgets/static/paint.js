@@ -97,8 +97,11 @@ export function paint(context, scene) {
   context.font = FONT;
   context.textBaseline = "middle";
   const visible = scene.rows.between(scene.scroll, scene.scroll + height);
+  // Sums have no place in time: no grid, no hairline, no ruler over them.
+  const sums = visible.find((row) => row.section === "aggregate");
+  const bottom = sums ? sums.y - scene.scroll : height;
   for (const row of visible) background(context, scene, row);
-  grid(context, scene);
+  grid(context, scene, bottom);
   for (const row of visible) {
     const y = row.y - scene.scroll;
     if (row.type === "lane") lane(context, scene, row, y);
@@ -106,10 +109,10 @@ export function paint(context, scene) {
     else if (row.type === "aggregate") aggregate(context, scene, row, y);
   }
   box(context, scene);
-  measure(context, scene);
+  measure(context, scene, bottom);
   links(context, scene);
   chosen(context, scene);
-  if (scene.pointer !== null) hairline(context, scene);
+  if (scene.pointer !== null) hairline(context, scene, bottom);
 }
 
 export function xOf(scene, t) {
@@ -143,11 +146,11 @@ function background(context, scene, row) {
   }
 }
 
-function grid(context, scene) {
+function grid(context, scene, bottom) {
   const step = roundStep(((scene.t1 - scene.t0) / scene.width) * 110);
   context.fillStyle = scene.theme.grid;
   for (let t = Math.ceil(scene.t0 / step) * step; t < scene.t1; t += step) {
-    context.fillRect(Math.round(xOf(scene, t)), 0, 1, scene.height);
+    context.fillRect(Math.round(xOf(scene, t)), 0, 1, bottom);
   }
 }
 
@@ -197,7 +200,9 @@ function spans(context, scene, row, known, top, height) {
     if (x1 < 0 || x0 > width) continue;
     const marked = !view.marked || view.mark[i] === 1;
     const fill = marked ? side.fill[scene.fillOf(view.name[i])] : theme.dim;
+    const block = view.share !== null && view.share[i] < 255;
     let alpha = marked ? 1 : 0.45;
+    if (block) alpha *= FAINTEST + ((1 - FAINTEST) * view.share[i]) / 255;
     let w = x1 - x;
     if (wideOnly && w < 6) continue; // zoomed out since: its cells are drawn
     if (w < 1) {
@@ -217,7 +222,7 @@ function spans(context, scene, row, known, top, height) {
       if (gpu && row.role === "spans") context.fillRect(x, top + height - 2, w, 2);
       else if (x0 >= 0) context.fillRect(x, top, 1, height);
     }
-    if (row.role === "annotations" || row.role === "modeled") hatch(context, x, top, w, height, side.edge);
+    if (block || row.role === "annotations" || row.role === "modeled") hatch(context, x, top, w, height, side.edge);
     if (tall && w >= LABEL_FROM) {
       const text = scene.nameText(view.name[i]);
       if (text) {
@@ -358,22 +363,22 @@ function box(context, scene) {
   flush();
 }
 
-function measure(context, scene) {
+function measure(context, scene, bottom) {
   const { theme, measure: span } = scene;
   if (!span) return;
   const x0 = xOf(scene, span.t0);
   const x1 = xOf(scene, span.t1);
   context.fillStyle = theme.window;
-  context.fillRect(x0, 0, x1 - x0, scene.height);
+  context.fillRect(x0, 0, x1 - x0, bottom);
   context.fillStyle = theme.strong;
-  context.fillRect(Math.round(x0), 0, 1, scene.height);
-  context.fillRect(Math.round(x1), 0, 1, scene.height);
+  context.fillRect(Math.round(x0), 0, 1, bottom);
+  context.fillRect(Math.round(x1), 0, 1, bottom);
 }
 
-function hairline(context, scene) {
+function hairline(context, scene, bottom) {
   context.fillStyle = scene.theme.muted;
   context.globalAlpha = 0.5;
-  context.fillRect(Math.round(scene.pointer), 0, 1, scene.height);
+  context.fillRect(Math.round(scene.pointer), 0, 1, bottom);
   context.globalAlpha = 1;
 }
 

@@ -81,31 +81,39 @@ function linkList(timeline, { links, total }) {
   return element("div", {}, element("h4", {}, `linked (${count(total)})`), element("ul", {}, ...list, ...more));
 }
 
-/** The contents of a box selection, by name. */
-export function boxDetails(timeline, box, totals) {
+/** The contents of a box selection: host and GPU apart, each by name. */
+export function boxDetails(timeline, box, events, totals) {
+  const lanes = `${box.lanes.size} ${box.lanes.size === 1 ? "lane" : "lanes"}`;
   const head = element(
     "div",
     { class: "tv-head" },
-    element("b", { class: "tv-name" }, `${count(totals.events)} events in ${duration(box.t1 - box.t0)} on ${box.lanes.size} ${box.lanes.size === 1 ? "lane" : "lanes"}`),
+    element("b", { class: "tv-name" }, `${count(events)} events in ${duration(box.t1 - box.t0)} on ${lanes}`),
     element("span", { class: "tv-muted" }, timeline.inPython ? "w.selection gives them as a DataFrame" : ""),
     button("×", "close (Esc)", () => timeline.select(null), { class: "tv-close" }),
   );
-  const rows = totals.rows.map(([name, events, inside]) =>
+  return [head, element("div", { class: "tv-columns" }, ...totals.map(sideTotals))];
+}
+
+function sideTotals({ side, events, names, rows }) {
+  const row = ([name, some, inside]) =>
     element(
       "tr",
       {},
       element("td", { class: "tv-wide" }, clean(name || "(no name)")),
-      element("td", { class: "tv-number" }, count(events)),
+      element("td", { class: "tv-number" }, count(some)),
       element("td", { class: "tv-number" }, duration(inside)),
-      element("td", { class: "tv-number" }, duration(inside / Math.max(1, events))),
-    ),
+      element("td", { class: "tv-number" }, duration(inside / Math.max(1, some))),
+    );
+  const titles = ["name", "events", `${spentOn(side)} inside`, "mean"];
+  const header = element("tr", {}, ...titles.map((text, at) => element("th", { class: at ? "tv-number" : null }, text)));
+  return element(
+    "div",
+    {},
+    element("h4", {}, element("span", { class: `tv-badge tv-${side}` }, side === "gpu" ? "GPU" : "HOST"), ` ${count(events)} events`,
+      element("span", { class: "tv-plain" }, side === "gpu" ? "" : "  nested spans count again")),
+    element("table", { class: "tv-totals" }, header, ...rows.map(row)),
+    names > rows.length ? element("p", { class: "tv-muted" }, `${short(names - rows.length)} more names`) : null,
   );
-  const sides = timeline.sidesOf(box.lanes);
-  const what = sides.size > 1 ? "host and GPU time inside" : sides.has("gpu") ? "GPU time inside" : "host time inside";
-  const header = element("tr", {}, ...["name", "events", `${what} (nested spans count again)`, "mean inside"].map((text) => element("th", {}, text)));
-  const more = totals.names > rows.length ? element("p", { class: "tv-muted" }, `${short(totals.names - rows.length)} more names`) : null;
-  const warn = sides.size > 1 ? element("p", { class: "tv-muted" }, "The box holds host and GPU lanes: their times run in parallel and must not be added up.") : null;
-  return [head, ...(warn ? [warn] : []), element("table", { class: "tv-totals" }, header, ...rows), ...(more ? [more] : [])];
 }
 
 export function helpContent(timeline) {

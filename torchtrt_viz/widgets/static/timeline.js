@@ -306,11 +306,18 @@ export class Timeline extends Stage {
     const { box } = this;
     if (!done || !box) return;
     if (tell) this.store.set("selected", this.boxState());
-    const totals = await this.source.totals(Math.round(box.t0), Math.round(box.t1), [...box.lanes]);
+    const sides = [...this.sidesOf(box.lanes)].sort().reverse(); // host, then gpu
+    const totals = await Promise.all(
+      sides.map(async (side) => {
+        const lanes = [...box.lanes].filter((lane) => this.sectionOf(lane) === side);
+        return { side, ...(await this.source.totals(Math.round(box.t0), Math.round(box.t1), lanes)) };
+      }),
+    );
     if (this.box !== box) return;
-    this.parts.panel.replaceChildren(...boxDetails(this, box, totals));
+    const events = totals.reduce((sum, side) => sum + side.events, 0);
+    this.parts.panel.replaceChildren(...boxDetails(this, box, events, totals));
     this.parts.panel.hidden = false;
-    this.announce(`${count(totals.events)} events in ${duration(box.t1 - box.t0)}`);
+    this.announce(`${count(events)} events in ${duration(box.t1 - box.t0)}`);
     this.draw();
   }
 

@@ -10,6 +10,7 @@ export class View {
     // Spans, lane after lane; their start is `base + start[i]`.
     this.base = 0;
     this.start = this.dur = this.row = this.name = this.mark = null;
+    this.share = null; // of a block that stands for several spans: 0..255 of it is busy
     // Cells of the lanes in mode 2, `width` per lane.
     this.busy = this.cellName = this.cellMark = null;
     this.names = null; // cellName points into it; null: cellName holds the names' own numbers

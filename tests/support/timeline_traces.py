@@ -9,7 +9,7 @@ from torchtrt_viz.args import MappingArgs
 from torchtrt_viz.trace import Trace
 
 HOSTILE = (
-    "<img src=x onerror=\"window.hacked=1\">",
+    '<img src=x onerror="window.hacked=1">',
     "</script><script>window.hacked=1</script>",
     "'\"&<b>bold</b>",
     "a\x00b\n\u202e",
@@ -55,7 +55,9 @@ def model_trace(steps: int = 4, blocks: int = 6, seed: int = 3, hostile: bool = 
         begin = clock
         clock += 4_000
         step_row = b.span(f"ProfilerStep#{step}", "step", "host", main, begin, 0, iteration=step)
-        b.span("DataLoader.__next__", "python", "host", loader, begin - 30_000, 65_000 * rng.uniform(0.7, 1.3))
+        b.span(
+            "DataLoader.__next__", "python", "host", loader, begin - 30_000, 65_000 * rng.uniform(0.7, 1.3)
+        )
         copy_at = clock + 6_000
         gpu = max(gpu, copy_at)
         b.span("Memcpy HtoD (Pinned -> Device)", "memcpy", "gpu", copies, gpu, 22_000, iteration=step)
@@ -82,7 +84,11 @@ def model_trace(steps: int = 4, blocks: int = 6, seed: int = 3, hostile: bool = 
                     row_kernel = b.span(
                         kernel, "kernel", "gpu", stream, gpu, took, correlation=correlation, iteration=step
                     )
-                    b.args[row_kernel] = {"grid": [96, 4, 1], "block": [128, 1, 1], "registers per thread": 96}
+                    b.args[row_kernel] = {
+                        "grid": [96, 4, 1],
+                        "block": [128, 1, 1],
+                        "registers per thread": 96,
+                    }
                     b.flows.append((row_launch, row_kernel, correlation))
                     if rng.random() < 0.08:
                         b.span("nccl:all_reduce", "communication", "gpu", copies, gpu + took * 0.4, took * 2)
@@ -93,7 +99,9 @@ def model_trace(steps: int = 4, blocks: int = 6, seed: int = 3, hostile: bool = 
         sync = clock
         clock = max(clock + 2_000, gpu)
         b.span("cudaStreamSynchronize", "runtime", "host", main, sync, clock - sync)
-        call = b.span("torchtrt.delegate", "delegate", "host", engine, sync, 0, run_id="head_0", iteration=step)
+        call = b.span(
+            "torchtrt.delegate", "delegate", "host", engine, sync, 0, run_id="head_0", iteration=step
+        )
         at = sync + 500
         for phase, share in (
             ("torchtrt.input_binding", 2_000),
@@ -131,7 +139,9 @@ def _finish(b: _Builder, clock: float, rng) -> Trace:
     track = np.array(tracks, np.int32)
     start, dur = np.array(starts, np.int64), np.array(durs, np.int64)
     aggregate = np.array([m.get("aggregate", False) for m in more])
-    parent, depth, self_ns, _ = native("columns").nest(np.where(aggregate, 5, track).astype(np.int32), start, dur)
+    parent, depth, self_ns, _ = native("columns").nest(
+        np.where(aggregate, 5, track).astype(np.int32), start, dur
+    )
     start_column = pd.array(start, dtype="Int64")
     start_column[aggregate] = pd.NA
     spans = schema.SPANS.frame(

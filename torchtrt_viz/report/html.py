@@ -1,0 +1,206 @@
+"""A report in one file that opens offline: timeline, tables, what was repaired.
+
+Nothing in the page is fetched from anywhere, and its own policy forbids it; only the page's own script, named
+by its hash, may run in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.report.columns import duration
+from torchtrt_viz.report.files import write_atomically
+from torchtrt_viz.report.markup import escape, facts, table
+from torchtrt_viz.report.meta import known_facts, warnings_of
+from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
+from torchtrt_viz.trace import Trace
+from torchtrt_viz.widgets import assets
+from torchtrt_viz.widgets.scene import Scene
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TABLES", "page", "write_html"]
+
+TABLES: dict[str, tuple[str, str]] = {
+    "questions": ("The six questions", "What was measured, what was not, and how to measure it."),
+    "summary": ("Summary", "Totals of the capture. Host and GPU figures are never added."),
+    "host_gpu": ("Host and GPU", "Where the time of the whole window went, on either side."),
+    "operators": (
+        "Operators (host)",
+        "Host time by name. Work that operators launched on the GPU is a column of its own, not part of it.",
+    ),
+    "kernels": (
+        "Kernels (GPU)",
+        "Device work by name: sums of durations, which is not wall time where streams overlap.",
+    ),
+    "delegates": ("Delegates", "Host time of every delegate's calls."),
+    "phases": ("Phases of delegate calls", "An enqueue's host time is launch overhead, not GPU time."),
+    "layers": ("Layers of engines", "Time by layer; the column says on which side it was spent."),
+}
+
+
+def page(
+    trace: Trace,
+    *,
+    title: str | None = None,
+    tables: Sequence[str] = tuple(TABLES),
+    max_spans: int = DEFAULT_MAX_SPANS,
+    max_rows: int = 500,
+    height: int = 480,
+) -> str:
+    """Return the report as the text of one HTML page; the parameters are those of `write_html`."""
+    unknown = [name for name in tables if name not in TABLES]
+    if unknown:
+        raise OptionError("tables", unknown, f"any of {', '.join(TABLES)}")
+    if max_spans < 1_000:
+        raise OptionError("max_spans", max_spans, "at least 1000")
+    known = known_facts(trace)
+    heading = title or next((text for label, text in known if label == "file"), "Trace report")
+    data = payload(Scene.of(trace), max_spans=max_spans)
+    sections = [_timeline(data.text, data.left_out, height)]
+    for name in tables:
+        frame = _table_of(trace, name)
+        if len(frame):
+            sections.append(_section(name, *TABLES[name], frame, max_rows))
+    script = assets.module("report")
+    if "</script" in script.lower():
+        raise AssertionError("the page's script would end itself")
+    return _PAGE.format(
+        title=escape(heading),
+        hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=assets.style("timeline", "report"),
+        header=_header(trace, heading, known),
+        warnings=_warnings(trace),
+        nav="".join(
+            f'<a href="#{name}">{escape(TABLES[name][0])}</a>'
+            for name in tables
+            if any(f'id="{name}"' in section for section in sections)
+        ),
+        sections="\n".join(sections),
+        script=script,
+    )
+
+
+def write_html(
+    trace: Trace,
+    path: str | PathLike[str],
+    *,
+    title: str | None = None,
+    tables: Sequence[str] = tuple(TABLES),
+    max_spans: int = DEFAULT_MAX_SPANS,
+    max_rows: int = 500,
+    height: int = 480,
+) -> Path:
+    """Write a report that opens from disk, without a network or a kernel: timeline, tables, warnings.
+
+    Parameters
+    ----------
+    path
+        File to write; it appears whole or not at all.
+    title
+        Heading; the file name of the trace by default.
+    tables
+        Which tables to include, of ``questions``, ``summary``, ``host_gpu``, ``operators``, ``kernels``,
+        ``delegates``, ``phases``, ``layers``. Those without rows are left out.
+    max_spans
+        Events that the timeline keeps one by one. In a longer trace the shortest spans are merged into blocks
+        that say so, and the page says how many.
+    max_rows
+        Rows per table; the page says how many there are.
+    height
+        Height of the timeline's lanes in pixels.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Notes
+    -----
+    Of the trace's metadata only a fixed list goes into the page (format, file names without folders, clock,
+    versions), and of the events' arguments only what says what was computed: never an environment.
+    """
+    text = page(trace, title=title, tables=tables, max_spans=max_spans, max_rows=max_rows, height=height)
+    return write_atomically(path, text)
+
+
+def _table_of(trace: Trace, name: str) -> pd.DataFrame:
+    method: Callable[..., Any] = getattr(trace, name)
+    frame: pd.DataFrame = method()
+    if name == "questions":
+        frame = frame.drop(columns=["values"], errors="ignore")
+    return frame
+
+
+def _header(trace: Trace, heading: str, known: list[tuple[str, str]]) -> str:
+    length = trace.duration_ns
+    rows = [*known, ("spans", f"{len(trace.spans):,}"), ("tracks", f"{len(trace.tracks):,}")]
+    if length is not None:
+        rows.append(("length", duration(length)))
+    badge = '<strong class="synthetic">SYNTHETIC DATA</strong>' if trace.meta.get("synthetic") else ""
+    return f"<h1>{escape(heading)}</h1>{badge}{facts(rows)}"
+
+
+def _warnings(trace: Trace) -> str:
+    found = warnings_of(trace)
+    if not found:
+        return ""
+    items = "".join(f"<li>{escape(text)}</li>" for text in found)
+    count = len(trace.meta["warnings"])
+    return (
+        f'<details class="warnings"><summary>{count} {"warning" if count == 1 else "warnings"} '
+        f"from loading</summary><ul>{items}</ul></details>"
+    )
+
+
+def _timeline(data: str, left_out: str, height: int) -> str:
+    note = f'<p class="note">This page leaves out: {escape(left_out)}.</p>' if left_out else ""
+    return (
+        f"<section><h2>Timeline</h2>{note}"
+        f'<div id="tv-timeline" data-height="{height}">reading the timeline…</div>'
+        "<noscript>The timeline needs JavaScript; the tables below do not.</noscript></section>"
+        f'<script type="text/plain" id="tv-data">{data}</script>'
+    )
+
+
+def _section(name: str, heading: str, text: str, frame: pd.DataFrame, max_rows: int) -> str:
+    find = (
+        '<input class="filter" type="search" placeholder="filter rows" aria-label="filter rows">'
+        if len(frame) > 8
+        else ""
+    )
+    return (
+        f'<section id="{name}"><h2>{escape(heading)}</h2><p class="note">{escape(text)}</p>{find}'
+        f"{table(frame, name, limit=max_rows)}</section>"
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{hash}'; \
+style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>
+{style}
+</style>
+</head>
+<body>
+<header><button id="theme" type="button">light / dark</button>{header}{warnings}<nav>{nav}</nav></header>
+<main>
+{sections}
+</main>
+<script type="module">{script}</script>
+</body>
+</html>
+"""

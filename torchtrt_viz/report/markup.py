@@ -1,0 +1,62 @@
+"""Tables and facts as HTML. Every text is escaped: names come from files that nobody vouches for."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torchtrt_viz.report.columns import Shown, one_line, show
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["escape", "facts", "table"]
+
+
+def escape(text: object) -> str:
+    """Return text as HTML that shows exactly this text."""
+    return html.escape(one_line(text), quote=True)
+
+
+def table(frame: pd.DataFrame, name: str, *, limit: int = 500, searchable: bool = True) -> str:
+    """Return a sortable table; names lead to their spans in the page's timeline."""
+    columns = show(frame, name, limit=limit)
+    head = "".join(
+        f'<th scope="col" class="{"n" if column.numeric else "t"}" title="{escape(column.column)}">'
+        f"{escape(column.title)}</th>"
+        for column in columns
+    )
+    rows = range(min(len(frame), limit))
+    body = "".join(
+        f"<tr>{''.join(_cell(column, row, searchable) for column in columns)}</tr>" for row in rows
+    )
+    note = (
+        f'<p class="note">{len(frame) - limit:,} more rows are not shown (of {len(frame):,}).</p>'
+        if len(frame) > limit
+        else ""
+    )
+    return (
+        f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{note}"
+    )
+
+
+def _cell(column: Shown, row: int, searchable: bool) -> str:
+    text = escape(column.texts[row])
+    value = column.values[row]
+    if column.numeric:
+        at = "" if value is None else f' data-v="{value:.17g}"'
+        if column.kind == "percent" and value is not None:
+            width = max(0.0, min(100.0, value))
+            return f'<td class="n bar"{at}><i style="width:{width:.1f}%"></i><span>{text}</span></td>'
+        return f'<td class="n"{at}>{text}</td>'
+    if column.kind == "name" and searchable:
+        return f'<td class="t"><button class="name" type="button" data-name="{text}">{text}</button></td>'
+    return f'<td class="t">{text}</td>'
+
+
+def facts(rows: Sequence[tuple[str, str]]) -> str:
+    """Return label and value pairs as a definition list."""
+    inner = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in rows)
+    return f'<dl class="facts">{inner}</dl>'

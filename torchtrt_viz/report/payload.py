@@ -1,0 +1,297 @@
+"""The data of a timeline for a page that has no kernel behind it: compact, whole, and honest about its limit.
+
+A page holds up to ``max_spans`` events as they are. In a longer trace the shortest spans give way: neighbours
+of one lane are merged into blocks that say how many spans they stand for and how much of the block is busy.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchtrt_viz import schema
+from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.widgets.service import aggregates, minimap
+
+__all__ = ["DEFAULT_MAX_SPANS", "Payload", "payload"]
+
+DEFAULT_MAX_SPANS = 1_000_000
+_MAX_FLOWS = 1_000_000
+_MAX_COUNTER_POINTS = 200_000
+_MAX_ARGS = 20_000
+_MAX_ARGS_BYTES = 3_000_000
+
+# Details that say what was computed. Everything else (paths, environment, requests' texts, tensors' values)
+# stays out of a page that may be handed on.
+ARG_KEYS = frozenset(
+    {
+        *("Input Dims", "Input type", "Input Strides", "Concrete Inputs", "Sequence number", "Fwd thread id"),
+        *("grid", "block", "stream", "device", "registers per thread", "shared memory", "context"),
+        *("warps per SM", "blocks per SM", "est. achieved occupancy %", "memory bandwidth (GB/s)"),
+        *("bytes", "Bytes", "Total Allocated", "Total Reserved", "Device Id", "correlation", "External id"),
+        *("Collective name", "In msg nelems", "Out msg nelems", "Group size", "dtype", "In split size"),
+        *("Out split size", "op_type", "op_types", "module", "module_path", "nodes", "instruction"),
+        *("delegate_id", "delegate_debug_id", "debug_handle", "engine", "layer_type", "precision"),
+        *("formats", "shape", "shapes", "calls", "percent"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Payload:
+    """``text`` goes into the page; ``events`` are in it one by one, ``merged`` only in blocks."""
+
+    text: str
+    events: int
+    merged: int
+    left_out: str
+
+
+def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
+    """Encode what the page's timeline draws."""
+    columns, merged, blocks, threshold = _columns(scene, max_spans)
+    drawn = ~scene.lane_is_cover
+    events = int((columns["lane_end"][drawn] - columns["lane_begin"][drawn]).sum()) - blocks
+    arrays: list[tuple[str, bytes]] = []
+    for key in ("start", "dur", "row"):
+        arrays.append((key, _planes(np.diff(columns[key], prepend=0) if key != "dur" else columns[key])))
+    arrays.append(("name", _planes(columns["name"])))
+    if blocks:
+        arrays.append(("share", columns["share"].astype(np.uint8).tobytes()))
+        arrays.append(("stands", _planes(columns["stands"])))
+    known = columns["row"] < _events(scene)
+    own, iteration = _more(scene, columns["row"][known])
+    spread = np.zeros(len(columns["row"]), np.int64)
+    spread[known] = columns["dur"][known] - own
+    arrays.append(("covered", _planes(spread)))
+    spread = np.full(len(columns["row"]), -1, np.int64)
+    spread[known] = iteration
+    arrays.append(("iteration", _planes(spread)))
+    source, target, names, flows_left = _flows(scene, columns["row"])
+    arrays += [
+        ("flow_source", _planes(np.diff(source, prepend=0))),
+        ("flow_target", _planes(np.diff(target, prepend=0))),
+        ("flow_name", _planes(names[0])),
+    ]
+    host, gpu = minimap(scene)
+    arrays += [("host", _shares(host)), ("gpu", _shares(gpu))]
+    used = set(np.unique(columns["name"]).tolist())
+    texts = [name if code in used else "" for code, name in enumerate(scene.names)]
+    counters, counter_note = _counters(scene)
+    words = []
+    if merged:
+        words.append(f"{merged:,} spans shorter than {threshold:,} ns are merged into {blocks:,} blocks")
+    if flows_left:
+        words.append(f"{flows_left:,} links are left out")
+    if counter_note:
+        words.append(counter_note)
+    left_out = "; ".join(words)
+    head: dict[str, Any] = {
+        "length": scene.length_ns,
+        "origin": str(scene.origin_ns),
+        "synthetic": any(part.trace.meta.get("synthetic") for part in scene.parts),
+        "tracks": [track.to_dict() for track in scene.tracks],
+        "kinds": [*schema.KINDS, "event"],
+        "names": texts,
+        "name_kind": scene.name_kind.tolist(),
+        "name_color": scene.name_color.tolist(),
+        "flow_names": names[1],
+        "events": events,
+        "all_events": _events(scene),
+        "aggregates": aggregates(scene),
+        "counters": counters,
+        "lane_begin": columns["lane_begin"].tolist(),
+        "lane_end": columns["lane_end"].tolist(),
+        "left_out": left_out,
+        "args": _args(scene, columns["row"][known], columns["dur"][known]),
+        "arrays": [[name, len(data)] for name, data in arrays],
+    }
+    body = json.dumps(head, separators=(",", ":")).encode()
+    raw = len(body).to_bytes(8, "little") + body + b"".join(data for _, data in arrays)
+    packed = zlib.compressobj(6, zlib.DEFLATED, 31)
+    data = packed.compress(raw) + packed.flush()
+    return Payload(base64.b64encode(data).decode("ascii"), events, merged, left_out)
+
+
+def _events(scene: Scene) -> int:
+    return scene.blocks[-1].end if scene.blocks else 0
+
+
+def _planes(values: NDArray[Any]) -> bytes:
+    """Encode whole numbers: sign in the lowest bit, then byte plane after byte plane, most of them zeros.
+
+    The first byte says how many planes follow.
+    """
+    signed = values.astype(np.int64)
+    folded = ((signed << 1) ^ (signed >> 63)).astype("<u8")
+    most = int(folded.max(initial=0))
+    planes = max(1, (most.bit_length() + 7) // 8)
+    if planes > 7:
+        raise ValueError("times of more than 2^54 ns (200 days) from the first event do not fit into a page")
+    bytes_ = folded.view(np.uint8).reshape(-1, 8)[:, :planes]
+    return bytes([planes]) + bytes_.T.tobytes()
+
+
+def _shares(values: NDArray[np.float32]) -> bytes:
+    shares: NDArray[np.uint8] = np.ceil(values * 255).astype(np.uint8)
+    return shares.tobytes()
+
+
+def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int, int, int]:
+    """Return the columns lane after lane, how many spans are merged, into how many blocks, and the limit."""
+    start, dur, name, row = scene.index.whole()
+    start = start - scene.origin_ns
+    columns: dict[str, NDArray[Any]] = {
+        "start": start,
+        "dur": dur,
+        "name": name.astype(np.int64),
+        "row": row.astype(np.int64),
+        "lane_begin": scene.lane_begin.astype(np.int64),
+        "lane_end": scene.lane_end.astype(np.int64),
+    }
+    if len(start) <= max_spans:
+        return columns, 0, 0, 0
+    keep_count = max(1, max_spans * 3 // 4)
+    threshold = int(np.partition(dur, len(dur) - keep_count)[len(dur) - keep_count]) + 1
+    short = dur < threshold
+    order = np.concatenate([np.arange(b, e) for b, e in zip(scene.lane_begin, scene.lane_end, strict=True)])
+    lane = np.repeat(
+        np.arange(len(scene.lane_begin)), scene.lane_end.astype(np.int64) - scene.lane_begin.astype(np.int64)
+    )
+    start, dur, name, row, short = (
+        values[order] for values in (start, dur, columns["name"], columns["row"], short)
+    )
+    end = start + dur
+    # A block ends before a kept span, another lane or a gap too wide to hide; gaps grow until all fits.
+    gap = max(1, scene.length_ns // 50_000)
+    while True:
+        begins = np.ones(len(start), bool)
+        begins[1:] = ~(short[1:] & short[:-1] & (lane[1:] == lane[:-1]) & (start[1:] - end[:-1] <= gap))
+        if int(begins.sum()) <= max_spans or gap > scene.length_ns:
+            break
+        gap *= 2
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(start)) - 1
+    stands = last - first + 1
+    block = short[first] & (stands > 1)
+    busy = np.add.reduceat(dur, first)
+    extent = end[last] - start[first]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(block & (extent > 0), np.clip(np.ceil(255 * busy / extent), 1, 255), 255)
+    longest = _longest_of(dur, first, last)
+    merged_row = np.where(block, _events(scene) + np.cumsum(block) - 1, row[first])
+    lanes = lane[first]
+    counts = np.bincount(lanes, minlength=len(scene.lane_begin))
+    ends = np.cumsum(counts)
+    return (
+        {
+            "start": start[first],
+            "dur": extent,
+            "name": name[longest],
+            "row": merged_row,
+            "share": share,
+            "stands": stands,
+            "lane_begin": ends - counts,
+            "lane_end": ends,
+        },
+        int(stands[block].sum()),
+        int(block.sum()),
+        threshold,
+    )
+
+
+def _longest_of(dur: NDArray[np.int64], first: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
+    """Return the position of the longest value of every run [first, last]."""
+    most = np.repeat(np.maximum.reduceat(dur, first), last - first + 1)
+    at = np.where(dur == most, np.arange(len(dur)), len(dur))
+    positions: NDArray[Any] = np.minimum.reduceat(at, first)
+    return positions
+
+
+def _more(scene: Scene, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the self time and the iteration of scene rows (0 and -1 for instants)."""
+    own = np.zeros(len(rows), np.int64)
+    iteration = np.full(len(rows), -1, np.int64)
+    for block in scene.blocks:
+        mine = (rows >= block.begin) & (rows < block.end)
+        if block.frame != "spans" or not mine.any():
+            continue
+        spans = scene.parts[block.part].trace.spans
+        at = block.frame_rows(rows[mine])
+        own[mine] = spans["self_ns"].to_numpy()[at]
+        iteration[mine] = spans["iteration"].to_numpy()[at]
+    return own, iteration
+
+
+def _flows(
+    scene: Scene, shown: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[NDArray[np.int64], list[str]], int]:
+    present = np.zeros(_events(scene), bool)
+    present[shown[shown < len(present)]] = True
+    sources, targets, codes = [], [], []
+    names: list[str] = []
+    for block in scene.blocks:
+        if block.frame != "spans":
+            continue
+        flows = scene.parts[block.part].trace.flows
+        if flows.empty:
+            continue
+        spans = len(scene.parts[block.part].trace.spans)
+        to_scene = np.full(spans + 1, -1, np.int64)
+        rows = np.arange(spans) if block.rows is None else block.rows
+        to_scene[rows] = np.arange(block.begin, block.end)
+        source = to_scene[flows["source"].to_numpy()]
+        target = to_scene[flows["target"].to_numpy()]
+        both = (source >= 0) & (target >= 0)
+        both[both] = present[source[both]] & present[target[both]]
+        codes.append(flows["name"].cat.codes.to_numpy()[both].astype(np.int64) + len(names))
+        names += [str(name) for name in flows["name"].cat.categories]
+        sources.append(source[both])
+        targets.append(target[both])
+    empty = np.empty(0, np.int64)
+    source, target, code = (
+        np.concatenate(values) if values else empty for values in (sources, targets, codes)
+    )
+    left = max(0, len(source) - _MAX_FLOWS)
+    return source[:_MAX_FLOWS], target[:_MAX_FLOWS], (code[:_MAX_FLOWS], names), left
+
+
+def _counters(scene: Scene) -> tuple[list[dict[str, Any]], str]:
+    from torchtrt_viz.widgets.counters import counter_series
+
+    out = []
+    points = 0
+    dropped = 0
+    for series in counter_series(scene.parts):
+        points += len(series.ts_ns)
+        if points > _MAX_COUNTER_POINTS:
+            dropped += 1
+            continue
+        value = [float(v) if np.isfinite(v) else None for v in series.value]
+        out.append({**series.to_dict(), "ts": (series.ts_ns - scene.origin_ns).tolist(), "value": value})
+    return out, f"{dropped} counters are left out" if dropped else ""
+
+
+def _args(scene: Scene, rows: NDArray[np.int64], dur: NDArray[np.int64]) -> dict[str, dict[str, str]]:
+    """Return the allowed details of the longest events, as text, within a budget."""
+    out: dict[str, dict[str, str]] = {}
+    size = 0
+    chosen = np.unique(rows[np.argsort(-dur, kind="stable")[:_MAX_ARGS]])
+    for block in scene.blocks:
+        trace = scene.parts[block.part].trace
+        mine = chosen[(chosen >= block.begin) & (chosen < block.end)]
+        args = trace.args if block.frame == "spans" else trace.instant_args
+        for row, found in zip(mine, args.read(block.frame_rows(mine)), strict=True):
+            allowed = {key: str(value)[:400] for key, value in found.items() if key in ARG_KEYS}
+            size += sum(len(key) + len(text) + 6 for key, text in allowed.items())
+            if size > _MAX_ARGS_BYTES:
+                return out
+            if allowed:
+                out[str(int(row))] = allowed
+    return out

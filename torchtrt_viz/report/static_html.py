@@ -1,0 +1,200 @@
+"""A picture of a trace in plain markup, for places where no script runs.
+
+Notebook viewers drop scripts, style sheets and inline SVG from outputs that they do not trust, and keep
+elements with inline styles: so the strip of tracks is made of these. The text form is for terminals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from torchtrt_viz.report.columns import duration, one_line, show
+from torchtrt_viz.report.markup import escape
+from torchtrt_viz.report.meta import warnings_of
+from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.widgets.tracks import Track
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["static_html", "static_text"]
+
+_BINS = 160
+_SHADES = 8
+_COLORS = {"host": ((47, 109, 181), "HOST time"), "gpu": ((196, 86, 11), "GPU time")}
+_TOP_COLUMNS = {
+    "operators": ["name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns"],
+    "kernels": ["name", "calls", "total_ns", "total_pct", "mean_ns"],
+}
+_HEADINGS = {
+    "operators": "Operators by host time of their own",
+    "kernels": "Kernels by sum of GPU time",
+}
+
+
+def static_html(trace: Trace, *, tracks: int = 12, rows: int = 10) -> str:
+    """Return a summary of a trace that survives every viewer's sanitiser: strip of tracks, top operators.
+
+    Parameters
+    ----------
+    tracks
+        Tracks in the strip, the busiest of each side first; the text says how many are not shown.
+    rows
+        Rows per table.
+    """
+    scene = Scene.of(trace)
+    parts = [f'<div style="font-size:13px"><b>{escape(_headline(trace))}</b>']
+    if trace.meta.get("synthetic"):
+        parts.append(
+            ' <span style="background:#b3005e;color:#fff;padding:0 6px;border-radius:3px">'
+            "SYNTHETIC DATA</span>"
+        )
+    for section in ("host", "gpu"):
+        parts.append(_strip(scene, section, tracks))
+    for name in _TOP_COLUMNS:
+        frame = _top(trace, name, rows)
+        if frame is not None:
+            parts.append(_table(frame, name))
+    notes = warnings_of(trace, limit=5)
+    if notes:
+        items = "".join(f"<li>{escape(note)}</li>" for note in notes)
+        parts.append(f"<details><summary>{len(trace.meta['warnings'])} warnings from loading</summary><ul>")
+        parts.append(f"{items}</ul></details>")
+    parts.append("</div>")
+    return "".join(parts)
+
+
+def static_text(trace: Trace, *, rows: int = 10, width: int = 64) -> str:
+    """Return the same as plain text: a line per track, then the top operators and kernels."""
+    scene = Scene.of(trace)
+    lines = [_headline(trace) + ("  [SYNTHETIC DATA]" if trace.meta.get("synthetic") else "")]
+    for section in ("host", "gpu"):
+        shown, left = _busiest(scene, section, 12)
+        if not shown:
+            continue
+        lines.append(f"{_COLORS[section][1]}")
+        for track in shown:
+            levels = np.ceil(_busy(scene, track, width) * 8).astype(int)
+            bar = "".join(" ▁▂▃▄▅▆▇█"[level] for level in levels)
+            lines.append(f"  {_cut(track.label, 24):<24} |{bar}| {duration(track.busy_ns)} busy")
+        if left:
+            lines.append(f"  {left} more tracks")
+    for name in _TOP_COLUMNS:
+        frame = _top(trace, name, rows)
+        if frame is not None:
+            lines += [_HEADINGS[name], *_aligned(frame, name)]
+    lines += [f"warning: {note}" for note in warnings_of(trace, limit=5)]
+    return "\n".join(lines)
+
+
+def _headline(trace: Trace) -> str:
+    words = [f"{len(trace.spans):,} spans on {len(trace.tracks):,} tracks"]
+    if trace.duration_ns is not None:
+        words.append(duration(trace.duration_ns))
+    if trace.meta.get("format"):
+        words.insert(0, str(trace.meta["format"])[:40])
+    return " · ".join(words)
+
+
+def _busiest(scene: Scene, section: str, limit: int) -> tuple[list[Track], int]:
+    """Return the busiest tracks in the order of the screen, and how many others there are."""
+    tracks = [track for track in scene.tracks if track.section == section and track.busy_ns]
+    chosen = sorted(tracks, key=lambda track: -track.busy_ns)[:limit]
+    return [track for track in tracks if track in chosen], len(tracks) - len(chosen)
+
+
+def _busy(scene: Scene, track: Track, bins: int) -> np.ndarray:
+    busy, _, _ = scene.index.columns(
+        scene.origin_ns, scene.origin_ns + scene.length_ns, bins, track.collapsed
+    )
+    shares: np.ndarray = np.clip(busy / (scene.length_ns / bins), 0, 1)
+    return shares
+
+
+def _strip(scene: Scene, section: str, limit: int) -> str:
+    shown, left = _busiest(scene, section, limit)
+    if not shown:
+        return ""
+    (red, green, blue), words = _COLORS[section]
+    out = [
+        f'<div style="margin-top:6px;font-weight:600;color:rgb({red},{green},{blue})">{words}</div>',
+    ]
+    for track in shown:
+        shades = np.ceil(_busy(scene, track, _BINS) * _SHADES).astype(int)
+        changes = np.flatnonzero(np.diff(shades)) + 1
+        cells = []
+        for begin, end in zip([0, *changes], [*changes, _BINS], strict=True):
+            shade = int(shades[begin])
+            color = (
+                f"background:rgba({red},{green},{blue},{0.15 + 0.85 * shade / _SHADES:.2f});" if shade else ""
+            )
+            cells.append(f'<div style="{color}width:{(end - begin) / _BINS * 100:.3f}%;height:14px"></div>')
+        share = track.busy_ns / scene.length_ns * 100
+        out.append(
+            '<div style="display:flex;align-items:center;margin:1px 0">'
+            f'<div style="width:190px;overflow:hidden;white-space:nowrap;text-overflow:ellipsis;flex:none"'
+            f' title="{escape(track.label)}">{escape(track.label)}</div>'
+            '<div style="flex:1;display:flex;font-size:0;border:1px solid rgba(128,128,128,0.35)">'
+            f"{''.join(cells)}</div>"
+            '<div style="width:150px;flex:none;padding-left:8px">'
+            f"{duration(track.busy_ns)} ({share:.0f} %)</div>"
+            "</div>"
+        )
+    if left:
+        out.append(f"<div>{left} more tracks are not shown</div>")
+    return "".join(out)
+
+
+def _top(trace: Trace, name: str, rows: int) -> pd.DataFrame | None:
+    frame: pd.DataFrame = getattr(trace, name)()
+    if frame.empty:
+        return None
+    known = [column for column in _TOP_COLUMNS[name] if column in frame.columns]
+    kept = [column for column in known if not frame[column].isna().all()]
+    return frame[kept].head(rows)
+
+
+def _table(frame: pd.DataFrame, name: str) -> str:
+    columns = show(frame, name)
+    cell = "padding:1px 10px;vertical-align:top;text-align:"
+    text = "left;max-width:480px;overflow-wrap:break-word"
+    number = "right;white-space:nowrap"
+    head = "".join(
+        f'<th style="{cell}{number if c.numeric else text}">{escape(c.title)}</th>' for c in columns
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="{cell}{number if c.numeric else text}">{escape(c.texts[row])}</td>' for c in columns
+        )
+        + "</tr>"
+        for row in range(len(frame))
+    )
+    return (
+        f'<div style="margin-top:8px;font-weight:600">{_HEADINGS[name]}</div>'
+        f'<table style="border-collapse:collapse;font-size:12px"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table>"
+    )
+
+
+def _cut(text: str, width: int) -> str:
+    line = one_line(text)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def _aligned(frame: pd.DataFrame, name: str) -> list[str]:
+    columns = show(frame, name)
+    texts = [[c.title, *(_cut(text, 48) for text in c.texts)] for c in columns]
+    widths = [max(map(len, column)) for column in texts]
+    lines = []
+    for row in range(len(frame) + 1):
+        cells = [
+            text[row].rjust(width) if c.numeric else text[row].ljust(width)
+            for text, width, c in zip(texts, widths, columns, strict=True)
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+    return lines
