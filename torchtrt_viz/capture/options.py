@@ -73,7 +73,6 @@ class CaptureOptions:
         "cpu, cuda, or cpu,cuda",
         metavar="LIST",
     )
-    operators: bool = _option(True, "record the operators that the executorch runtime itself calls")
     record_shapes: bool = _option(False, "torch.profiler: record shapes of the operators' inputs")
     with_stack: bool = _option(False, "torch.profiler: record Python source lines (costs several times more)")
     profile_memory: bool = _option(False, "torch.profiler: record allocations and releases")

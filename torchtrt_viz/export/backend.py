@@ -83,8 +83,8 @@ def _event_map(region: ExportedProgram, host: HostProgram) -> dict[str, tuple[in
     for layer in host.layers:
         if not layer.handles:
             continue
-        # which of several operators an XNNPACK call reports is which node, nothing records
-        unknown = set(layer.part_ids) if layer.groups > 1 else set()
+        # which of several operators that an XNNPACK call reports is which node, nothing records
+        unknown = set(layer.part_ids)
         for identifier in layer.ids:
             if identifier not in unknown:
                 builder.insert_delegate_mapping_entry(handles=list(layer.handles), identifier=identifier)
@@ -93,22 +93,19 @@ def _event_map(region: ExportedProgram, host: HostProgram) -> dict[str, tuple[in
 
 
 def _layer_table(host: HostProgram) -> list[dict[str, Any]]:
-    """What is known ahead of time of each layer; operators inside an XNNPACK call XNNPACK names itself."""
+    """What is known ahead of time of each layer; parts of an XNNPACK call XNNPACK names itself."""
     table: list[dict[str, Any]] = []
     for layer in host.layers:
         owner = {"module": layer.module, "nodes": [node.name for node in layer.nodes]}
-        if layer.delegated:
-            if layer.groups <= 1:
-                table += [{"id": identifier, **owner} for identifier in layer.part_ids]
-            whole = layer.ids[-1]
-            rest = layer.ids[-2]
-            table.append({"id": rest, "name": f"{layer.name}, outside its operators", "op": "rest", **owner})
-            # one operator of the graph is one layer, whatever number of kernels XNNPACK makes of it
-            table.append({"id": whole, "name": layer.name, "op": layer.op, "whole": layer.groups <= 1, **owner})
-        else:
+        if not layer.delegated:
             table += [
                 {"id": identifier, "name": layer.name, "op": layer.op, **owner} for identifier in layer.ids
             ]
+            continue
+        if not layer.whole:
+            rest = f"{layer.name}, outside its operators"
+            table.append({"id": layer.ids[-2], "name": rest, "op": "rest", **owner})
+        table.append({"id": layer.ids[-1], "name": layer.name, "op": layer.op, "whole": layer.whole, **owner})
     return table
 
 

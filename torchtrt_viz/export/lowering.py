@@ -58,21 +58,29 @@ class Layer:
         return self.op == "XnnpackBackend"
 
     @property
+    def whole(self) -> bool:
+        """Whether it is one operator of the graph: the engine then reports it as one layer, with its own time.
+
+        A call into XNNPACK with several operators is reported by its parts, in XNNPACK's whole microseconds.
+        """
+        return not self.delegated or self.groups <= 1
+
+    @property
     def ids(self) -> list[str]:
         """Every event id that the host engine can emit for it (``capture_ext/executorch/blob.hpp``).
 
-        A call into XNNPACK reports the operators that XNNPACK made when it was set up: the ids go up to a
-        bound of what it can make of so many nodes (each may be wrapped in changes of layout or type).
+        Of a call that is reported by its parts, the ids go up to a bound of what XNNPACK can make of so many
+        nodes (each may be wrapped in changes of layout or type).
         """
         place = f"layer_{self.index:04d}"
         if not self.delegated:
             return [f"{place}_{self.op}", f"{place}_op"]
-        return [*self.part_ids, f"{place}_rest", f"{place}_delegate"]
+        return [*self.part_ids, *([] if self.whole else [f"{place}_rest"]), f"{place}_delegate"]
 
     @property
     def part_ids(self) -> list[str]:
         """Those of the ids that stand for operators inside a call into XNNPACK."""
-        if not self.delegated:
+        if self.whole:
             return []
         calls = sum(node.target is not operator.getitem for node in self.nodes)
         return [f"layer_{self.index:04d}_{k:03d}" for k in range(min(1000, 2 * calls + 4))]

@@ -49,6 +49,9 @@ class TensorRTPartitioner(Partitioner):  # type: ignore[misc]  # executorch is n
     granularity
         How the host engine cuts a region into layers: ``"operator"`` or ``"fused"``
         (:data:`torchtrt_viz.export.specs.GRANULARITIES`).
+    followed_by_xnnpack
+        Whether an ``XnnpackPartitioner`` comes after this one: operators that XNNPACK runs whole are then
+        kept whole for it where they are excluded here.
     compile_specs
         More compile specs for the delegate.
 
@@ -67,6 +70,7 @@ class TensorRTPartitioner(Partitioner):  # type: ignore[misc]  # executorch is n
         profile_format: str | None = None,
         profile_path_prefix: str | PathLike[str] | None = None,
         granularity: str = "operator",
+        followed_by_xnnpack: bool = False,
         compile_specs: Sequence[Any] = (),
     ) -> None:
         super().__init__()
@@ -87,6 +91,7 @@ class TensorRTPartitioner(Partitioner):  # type: ignore[misc]  # executorch is n
             "path_prefix": profile_path_prefix,
             "granularity": granularity,
         }
+        self._followed_by_xnnpack = followed_by_xnnpack
         self._more_specs = list(compile_specs)
         check_specs(self._specs(None))
 
@@ -96,13 +101,15 @@ class TensorRTPartitioner(Partitioner):  # type: ignore[misc]  # executorch is n
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[Any], Callable[[torch.fx.Node], bool] | None]:
-        """Keep whole what XNNPACK runs whole (linear, hardswish, ...), unless it is excluded."""
+        """Keep whole what XNNPACK runs whole (linear, hardswish, ...), unless nobody will run it so."""
         from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
         operators, accepts = XnnpackPartitioner().ops_to_not_decompose(ep)
 
         def keep(node: torch.fx.Node) -> bool:
-            return (accepts is None or bool(accepts(node))) and not self.excluded(node)
+            if not self._followed_by_xnnpack and self.excluded(node):
+                return False
+            return accepts is None or bool(accepts(node))
 
         return operators, keep
 

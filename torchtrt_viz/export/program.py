@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.capture.artifacts import write_file
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
 
 if TYPE_CHECKING:
@@ -150,7 +149,8 @@ def export_program(
         Store the present content of buffers that the module changes (a key-value cache), so that a run
         begins as the eager module would. Without it their first content is undefined, and the file smaller.
     share_mutable_buffers
-        Let methods share buffers of one name, such as a key-value cache.
+        Let methods share buffers of one name, such as a key-value cache; load the program with
+        ``share_memory=True``.
     strict
         As ``torch.export.export`` takes it.
 
@@ -195,6 +195,7 @@ def export_program(
             profile_format=profile_format,
             profile_path_prefix=profile_path_prefix,
             granularity=granularity,
+            followed_by_xnnpack=xnnpack,
         )
         return [ours, XnnpackPartitioner()] if xnnpack else [ours]
 
@@ -225,13 +226,13 @@ def export_program(
                 emit_mutable_buffer_names=share_mutable_buffers,
             )
         )
-    _write(target, lambda part: part.write_bytes(emitted.buffer))
+    write_file(target, lambda part: part.write_bytes(emitted.buffer), force=True)
     record = None
     if etrecord:
         record = target.with_suffix(".etrecord") if etrecord is True else Path(etrecord)
         with _naming("the ETRecord cannot be written (pass etrecord=False to do without)"):
             made = emitted.get_etrecord()
-            _write(record, lambda part: made.save(str(part)))
+            write_file(record, lambda part: made.save(str(part)), force=True)
     return ExportedFile(target, record, tuple(_regions(emitted, chosen)))
 
 
@@ -328,25 +329,6 @@ def _regions(emitted: Any, chosen: Mapping[str, Method]) -> Iterator[Region]:
                 left.append(operator_name(node))
         if left:
             yield Region(name, -1, "portable", tuple(left))
-
-
-def _write(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file under a temporary name in its folder, then rename it: it is whole or not there."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    part = Path(name)
-    try:
-        write(part)
-        part.chmod(0o666 & ~_umask())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

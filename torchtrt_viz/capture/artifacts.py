@@ -1,0 +1,165 @@
+"""What a capture leaves on disk, and how it is read back: an ETDump with its sidecar per program."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torchtrt_viz.args import Args
+from torchtrt_viz.capture.runtime import versions
+from torchtrt_viz.errors import CaptureError
+
+if TYPE_CHECKING:
+    from torchtrt_viz.capture.program import Program
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["Recorded", "keep_alive", "load_program", "write_file", "write_json"]
+
+
+@dataclass
+class Recorded:
+    """What one program recorded, as bytes and plain values: it outlives the program.
+
+    Attributes
+    ----------
+    name
+        Name of its files, without suffix.
+    program
+        Path of the ``.pte``.
+    etdump
+        ETDump file.
+    blocks, engines, anchors
+        What the file cannot say (see :mod:`torchtrt_viz.loaders.etdump_clock`).
+    etrecord
+        ETRecord of the program, None when there is none.
+    """
+
+    name: str
+    program: Path
+    etdump: bytes
+    blocks: list[dict[str, Any]]
+    engines: list[dict[str, Any]]
+    anchors: list[dict[str, Any]]
+    etrecord: Path | None
+    versions: dict[str, str] = field(default_factory=versions)
+
+    @classmethod
+    def of(cls, program: Program, first_block: int) -> Recorded:
+        """Take what ``program`` recorded from block ``first_block`` on."""
+        session = program._session
+        dump = session.etdump(first_block)
+        return cls(
+            program.path.stem,
+            program.path,
+            dump,
+            [dict(block) for block in session.blocks()[first_block:]],
+            [dict(engine) for engine in session.engines()],
+            [dict(anchor) for anchor in session.anchors()],
+            program.etrecord,
+        )
+
+    @property
+    def events(self) -> int:
+        """Number of events."""
+        return sum(int(block.get("events", 0)) for block in self.blocks)
+
+    @property
+    def runs(self) -> int:
+        """Number of executions, failed ones among them."""
+        return sum(block.get("name") == "Execute" for block in self.blocks)
+
+    def sidecar(self) -> dict[str, Any]:
+        """Return what stands in ``<name>.etdp.json``."""
+        return {
+            "program": str(self.program),
+            "anchors": self.anchors,
+            "blocks": self.blocks,
+            "engines": self.engines,
+            "versions": self.versions,
+        }
+
+    def write(self, folder: Path, *, force: bool = False) -> Path:
+        """Write ``<name>.etdp`` and ``<name>.etdp.json``; return the first."""
+        path = folder / f"{self.name}.etdp"
+        write_json(folder / f"{self.name}.etdp.json", self.sidecar(), force=force)
+        write_file(path, self.etdump, force=force)
+        return path
+
+
+def load_program(recorded: Recorded, folder: Path) -> Trace:
+    """Write what a program recorded into ``folder``, and read it as a trace."""
+    from torchtrt_viz.loaders import load_source
+    from torchtrt_viz.loaders.options import LoadOptions
+    from torchtrt_viz.loaders.source import Source
+
+    path = recorded.write(folder)
+    trace = load_source(Source(path), LoadOptions(etrecord=recorded.etrecord), "etdump")
+    trace.meta["versions"] = {**recorded.versions, **trace.meta["versions"]}
+    return trace
+
+
+class _Kept:
+    """Arguments that hold on to the folder that they are read from."""
+
+    def __init__(self, args: Args, folder: tempfile.TemporaryDirectory[str]) -> None:
+        self._args = args
+        self._folder = folder
+
+    def read(self, rows: np.ndarray) -> list[dict[str, Any]]:
+        return self._args.read(rows)
+
+
+def keep_alive(trace: Trace, folder: tempfile.TemporaryDirectory[str]) -> Trace:
+    """Let ``trace``, and every selection of it, keep the temporary folder that its details are read from."""
+    trace.args = Args(_Kept(trace.args, folder), len(trace.args))
+    trace.instant_args = Args(_Kept(trace.instant_args, folder), len(trace.instant_args))
+    return trace
+
+
+def write_json(path: Path, value: object, *, force: bool = False) -> None:
+    """Write a value as JSON."""
+    import orjson
+
+    write_file(path, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS), force=force)
+
+
+def write_file(path: Path, content: bytes | Callable[[Path], Any], *, force: bool = False) -> None:
+    """Write a file whole or not at all: under a temporary name in its folder, then renamed.
+
+    Parameters
+    ----------
+    content
+        The bytes, or a function that writes the file at the path that it is given.
+    force
+        Replace an existing file.
+
+    Raises
+    ------
+    CaptureError
+        When the file exists and ``force`` is not set, or cannot be written.
+    """
+    if path.exists() and not force:
+        raise CaptureError(f"{path} exists already: give another place, or force=True to overwrite it")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        os.close(handle)
+        part = Path(name)
+        try:
+            if isinstance(content, bytes):
+                part.write_bytes(content)
+            else:
+                content(part)
+            mask = os.umask(0)
+            os.umask(mask)
+            part.chmod(0o666 & ~mask)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,68 @@
+"""What recording costs: the price of one event, measured in this process with the options of the capture.
+
+The price times the number of events is the time that a capture added to its block. Both prices are measured
+after the capture, when somebody asks, so that asking costs the block nothing.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from functools import cache
+from typing import Any
+
+from torchtrt_viz.capture.runtime import capture_module, loaded_torch
+
+__all__ = ["program_event_ns", "torch_event_ns"]
+
+_CALLS = 400
+_ROUNDS = 5
+
+
+@cache
+def torch_event_ns(
+    record_shapes: bool, with_stack: bool, profile_memory: bool, with_flops: bool
+) -> float | None:
+    """Return ns that torch.profiler adds to one operator call; None while a profiler is recording.
+
+    The difference between calls of an operator on a tensor of one element with and without the profiler.
+    """
+    from torchtrt_viz.capture.torch_activity import _quiet_kineto, profiler_active
+
+    torch = loaded_torch()
+    if torch is None or profiler_active():
+        return None
+    from torch.profiler import ProfilerActivity, profile
+
+    value = torch.zeros(1)
+    with _quiet_kineto():
+        plain = _per_call(value.neg)
+        profiler = profile(
+            activities=[ProfilerActivity.CPU],
+            record_shapes=record_shapes,
+            with_stack=with_stack,
+            profile_memory=profile_memory,
+            with_flops=with_flops,
+        )
+        profiler.start()
+        try:
+            recorded = _per_call(value.neg)
+        finally:
+            profiler.stop()
+    return max(0.0, recorded - plain)
+
+
+def _per_call(call: Any) -> float:
+    rounds = []
+    for _ in range(_ROUNDS):
+        begin = time.perf_counter_ns()
+        for _ in range(_CALLS):
+            call()
+        rounds.append((time.perf_counter_ns() - begin) / _CALLS)
+    return statistics.median(rounds)
+
+
+@cache
+def program_event_ns() -> float:
+    """Return ns that the recording of one event of a program takes, clock readings among them."""
+    return float(capture_module().event_cost_ns())

@@ -1,0 +1,44 @@
+"""Programs that live in the process, and the capture that is running: how the two find each other."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchtrt_viz.capture.profile import Capture
+    from torchtrt_viz.capture.program import Program
+
+__all__ = ["lock", "programs", "register", "running", "set_running"]
+
+#: Held while a capture starts or stops and while a program registers.
+lock = threading.RLock()
+_programs: weakref.WeakSet[Program] = weakref.WeakSet()
+_running: Capture | None = None
+
+
+def register(program: Program) -> None:
+    """Add a program; a capture that is running records it from now on."""
+    with lock:
+        _programs.add(program)
+        if _running is not None:
+            _running.include(program)
+
+
+def programs() -> list[Program]:
+    """Return the programs that are open, in no particular order."""
+    with lock:
+        return list(_programs)
+
+
+def running() -> Capture | None:
+    """Return the capture that is running, None when there is none."""
+    return _running
+
+
+def set_running(capture: Capture | None) -> None:
+    """Say which capture is running."""
+    global _running
+    with lock:
+        _running = capture

@@ -1,0 +1,164 @@
+"""A capture's own summary, and its artifacts in a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchtrt_viz.capture.artifacts import write_file, write_json
+from torchtrt_viz.capture.overhead import program_event_ns, torch_event_ns
+from torchtrt_viz.capture.runtime import versions
+from torchtrt_viz.errors import CaptureError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchtrt_viz.capture.profile import Capture
+
+__all__ = ["save", "summary"]
+
+
+def summary(capture: Capture) -> pd.DataFrame:
+    """Return the summary of a stopped capture: see :meth:`torchtrt_viz.capture.profile.Capture.summary`."""
+    import pandas as pd
+
+    if capture.state != "stopped":
+        raise CaptureError(f"the capture is {capture.state}: its summary is there when the block is left")
+    rows: list[tuple[str, Any, str, str]] = [
+        (
+            "level",
+            capture.options.level,
+            "",
+            "nothing was captured" if capture.options.level == "off" else "",
+        ),
+        ("block", round(capture.wall_seconds * 1e3, 3), "ms", _ending(capture)),
+    ]
+    recorded = capture._recorded
+    runs = sum(item.runs for item in recorded)
+    failed = sum(block.get("status") == "failed" for item in recorded for block in item.blocks)
+    events = sum(item.events for item in recorded)
+    rows += [
+        ("programs", len(recorded), "", ", ".join(item.program.name for item in recorded)),
+        ("program runs", runs, "", f"{failed} failed" if failed else ""),
+        ("program events", events, "", ""),
+    ]
+    torch_events = _torch_events(capture)
+    rows.append(("torch events", torch_events if torch_events is not None else pd.NA, "", ""))
+    rows += _costs(capture, events, torch_events)
+    rows += [("not captured", pd.NA, "", problem) for problem in capture.problems]
+    return pd.DataFrame(rows, columns=["item", "value", "unit", "note"])
+
+
+def _ending(capture: Capture) -> str:
+    error = capture.error
+    return "" if error is None else f"the block raised {type(error).__name__}; the trace ends there"
+
+
+def _torch_events(capture: Capture) -> int | None:
+    if capture._torch_file is None:
+        return None
+    parts = capture.trace.meta.get("parts", [])
+    return sum(int(part["spans"]) for part in parts if part["format"] == "kineto")
+
+
+def _costs(capture: Capture, events: int, torch_events: int | None) -> list[tuple[str, Any, str, str]]:
+    import pandas as pd
+
+    rows: list[tuple[str, Any, str, str]] = [
+        ("start", round(capture.start_seconds * 1e3, 3), "ms", "before the block"),
+        ("stop", round(capture.stop_seconds * 1e3, 3), "ms", "after the block"),
+    ]
+    if capture._torch is not None:
+        synchronized = capture._torch.synchronized
+        rows.append(
+            ("device synchronisations", int(synchronized), "", "the one at the end" if synchronized else "")
+        )
+    inside = 0.0
+    notes = []
+    if events:
+        price = program_event_ns()
+        inside += events * price
+        notes.append(f"{events} program events at {price:.0f} ns")
+    if torch_events:
+        options = capture.options
+        torch_price = torch_event_ns(
+            options.record_shapes, options.with_stack, options.profile_memory, options.with_flops
+        )
+        if torch_price is None:
+            notes.append("torch's events not counted: a profiler is recording now, ask again later")
+        else:
+            inside += torch_events * torch_price
+            notes.append(f"{torch_events} torch events at {torch_price:.0f} ns")
+    wall_ns = capture.wall_seconds * 1e9
+    share = f"; {100 * inside / wall_ns:.1f} % of the block" if wall_ns else ""
+    estimate = round(inside / 1e6, 3) if notes else pd.NA
+    rows.append(("recording inside the block", estimate, "ms", "; ".join(notes) + (share if notes else "")))
+    return rows
+
+
+def save(capture: Capture, folder: Path, *, force: bool) -> Path:
+    """Write the artifacts: see :meth:`torchtrt_viz.capture.profile.Capture.save`."""
+    if capture.state != "stopped":
+        raise CaptureError(f"the capture is {capture.state}: its artifacts are there when the block is left")
+    wanted = [folder / "capture.json"]
+    for recorded in capture._recorded:
+        wanted += [folder / f"{recorded.name}.etdp", folder / f"{recorded.name}.etdp.json"]
+        if recorded.etrecord is not None:
+            wanted.append(folder / f"{recorded.name}.etrecord")
+    if capture._torch_file is not None:
+        wanted.append(folder / capture._torch_file.name)
+    there = [path.name for path in wanted if path.exists()]
+    if there and not force:
+        raise CaptureError(
+            f"{folder} holds {', '.join(there)} already: give another folder, or force=True to overwrite them"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CaptureError(f"{folder} cannot be made: {error.strerror or error}") from error
+    for recorded in capture._recorded:
+        recorded.write(folder, force=force)
+        record = recorded.etrecord
+        if record is not None and record.is_file():
+            write_file(
+                folder / f"{recorded.name}.etrecord",
+                lambda part, record=record: shutil.copyfile(record, part),
+                force=force,
+            )
+    if capture._torch_file is not None:
+        source = capture._torch_file
+        write_file(folder / source.name, lambda part: shutil.copyfile(source, part), force=force)
+    write_json(folder / "capture.json", _document(capture), force=force)
+    return folder
+
+
+def _document(capture: Capture) -> dict[str, Any]:
+    return {
+        "format": "torchtrt_viz.capture",
+        "version": 1,
+        "options": capture.options.as_dict(),
+        "begin_unix_ns": capture.begin_unix_ns,
+        "end_unix_ns": capture.end_unix_ns,
+        "start_seconds": capture.start_seconds,
+        "stop_seconds": capture.stop_seconds,
+        "error": None if capture.error is None else f"{type(capture.error).__name__}: {capture.error}",
+        "problems": capture.problems,
+        "programs": [
+            {
+                "etdump": f"{item.name}.etdp",
+                "program": str(item.program),
+                "etrecord": None if item.etrecord is None else f"{item.name}.etrecord",
+                "runs": item.runs,
+                "events": item.events,
+            }
+            for item in capture._recorded
+        ],
+        "torch": None
+        if capture._torch is None
+        else {
+            "trace": None if capture._torch_file is None else capture._torch_file.name,
+            "marks_unix_ns": capture._torch.marks,
+        },
+        "versions": versions(),
+    }
