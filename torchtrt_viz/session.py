@@ -99,7 +99,7 @@ class Session:
         return len(self._files)
 
     def __repr__(self) -> str:
-        keys = {f.key for f in self._files}
+        ranks = len({f.key if f.rank is not None else f.path for f in self._files})
         states: dict[str, int] = {}
         for file in self._files:
             states[file.state] = states.get(file.state, 0) + 1
@@ -108,7 +108,7 @@ class Session:
         of = f" ({', '.join(sorted(roles))})" if roles else ""
         lazily = "" if self.engine is None else f", by {self.engine}"
         bad = f", {bad}" if bad else ""
-        return f"<Session: {len(self._files)} traces of {len(keys)} ranks{of}{bad}{lazily}>"
+        return f"<Session: {len(self._files)} traces of {ranks} ranks{of}{bad}{lazily}>"
 
     def _repr_html_(self) -> str:
         from html import escape

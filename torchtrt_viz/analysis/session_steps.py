@@ -19,9 +19,10 @@ __all__ = ["session_collectives", "session_steps", "stragglers", "trace_collecti
 
 #: How serving engines and this package name the range of one engine step.
 _ENGINE_STEP = re.compile(r"(?:engine_step|prefill_step|decode_step|execute_(?:context|new|\d)|step)[\[_ #]")
+_PHASE = re.compile(r"(?:prefill|decode)\[")
 #: Prefixes under which torch's communication libraries record a collective on the host.
 _COLLECTIVE = ("gloo:", "nccl:", "ucc:", "mpi:", "xccl:")
-_POINT_TO_POINT = re.compile(r":i?(?:send|recv)(?:_any_source)?$")
+_POINT_TO_POINT = re.compile(r":i?(?:send|recv)(?:_any_source)?$|SendRecv|(?:^|_)(?:send|recv)_?$")
 _NUMBER = re.compile(r"#(\d+)$")
 _RANK = ["session", "rank", "role", "instance", "host"]
 
@@ -34,7 +35,7 @@ def trace_steps(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         ``step`` (number in the profiler's count where it is recorded, else the position from 0),
         ``name``, ``start_ns`` (on the trace's base), ``dur_ns``. Profiler steps where there are any; else
-        the ranges that a serving engine puts around its steps; else no rows.
+        the ranges that a serving engine puts around its steps; else those of prefill and decode work.
     """
     spans = trace.measured
     spans = spans[spans["domain"] == "host"]
@@ -42,6 +43,7 @@ def trace_steps(trace: Trace) -> pd.DataFrame:
     if steps.empty:
         names = spans["name"].cat.categories
         engine = [n for n in names if _ENGINE_STEP.match(str(n))]
+        engine = engine or [n for n in names if _PHASE.match(str(n))]
         steps = spans[spans["name"].isin(engine) & (spans["kind"] == "annotation")]
     steps = steps.sort_values("start_ns", kind="stable")
     name = steps["name"].astype(object)
@@ -84,7 +86,8 @@ def trace_collectives(trace: Trace) -> pd.DataFrame:
     is_range = spans["name"].isin(library) & spans["kind"].isin(["annotation", "communication", "other"])
     found = spans[is_range & (spans["domain"] == "host")]
     if found.empty:
-        found = spans[spans["kind"] == "communication"]
+        apart = [n for n in names if _POINT_TO_POINT.search(str(n))]
+        found = spans[(spans["kind"] == "communication") & ~spans["name"].isin(apart)]
     found = found.sort_values("start_ns", kind="stable")
     name = found["name"].astype(object)
     return pd.DataFrame(

@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["PHASES", "annotation_name", "open_range"]
 
-PHASES = ("schedule", "prefill", "decode", "sampling", "kv_send", "kv_recv", "activate", "engine_step")
+PHASES = ("schedule", "prefill", "decode", "sampling", "kv_send", "kv_recv", "activate")
 """Phase names; other names are allowed, these are those that the tables know."""
 
 _UNSAFE = re.compile(r"[\s\[\]=,\"\\]|[^\x20-\x7e]")

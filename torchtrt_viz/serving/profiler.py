@@ -233,11 +233,7 @@ class RankProfiler:
         self.poll()
         step = EngineStep()
         try:
-            if self._recording is not None and self._status.mode == "window":
-                with self.annotate("engine_step"):
-                    yield step
-            else:
-                yield step
+            yield step
         except BaseException as error:
             self.abort(error)
             raise
