@@ -7,8 +7,10 @@ Compression is told by content, never by name. Streams are bounded: an input tha
 from __future__ import annotations
 
 import io
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
@@ -142,9 +144,7 @@ class Source:
                 yield cast(BinaryIO, raw)
 
     def _salvage(self, skip: int, size: int) -> bytes:
-        """Return up to ``size`` bytes of damaged gzip content from ``skip`` on, to the last that can be had."""
-        import zlib
-
+        """Return up to ``size`` bytes of damaged gzip content from ``skip`` on, as far as they can be had."""
         out, passed = b"", 0
         stream = zlib.decompressobj(wbits=31)
         with self._raw() as raw:
@@ -254,7 +254,6 @@ class _Bounded:
         self._failed: Exception | None = None
 
     def read(self, size: int = -1) -> bytes:
-        import zlib
 
         import zstandard
         from isal import isal_zlib
@@ -301,6 +300,20 @@ class _Bounded:
         self._stream.close()
 
 
+#: what the standard library raises on archives whose bytes are wrong
+_DAMAGED_ARCHIVE = (
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    NotImplementedError,
+    EOFError,
+    OSError,
+    UnicodeDecodeError,
+    IndexError,
+    struct.error,
+    zlib.error,
+)
+
+
 def archive_kind(source: Source) -> str | None:
     """Tell whether a file is an archive: "zip", "tar" (also compressed), or None."""
     with source._raw() as raw:
@@ -326,7 +339,7 @@ def archive_members(source: Source) -> list[tuple[str, int]]:
                 return [(i.filename, i.file_size) for i in archive.infolist() if not i.is_dir()]
         with source.open() as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
             return [(m.name, m.size) for m in tar if m.isfile()]
-    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError) as error:
+    except _DAMAGED_ARCHIVE as error:
         raise TraceFormatError("the archive is damaged", path=source.name, found=str(error)) from error
 
 
@@ -348,6 +361,10 @@ def _open_member(path: Path, member: str) -> Iterator[BinaryIO]:
                         found=f"{info.file_size} bytes",
                         hint="Extract it yourself if you trust it",
                     )
+                if info.flag_bits & 1:
+                    raise TraceFormatError(
+                        "the archive member is encrypted", path=label, hint="Extract it with its password"
+                    )
                 with archive.open(info) as stream:
                     yield cast(BinaryIO, stream)
             return
@@ -356,7 +373,7 @@ def _open_member(path: Path, member: str) -> Iterator[BinaryIO]:
                 if entry.name == member and entry.isfile():
                     yield cast(BinaryIO, tar.extractfile(entry))
                     return
-    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError) as error:
+    except _DAMAGED_ARCHIVE as error:
         raise TraceFormatError("the archive is damaged", path=label, found=str(error)) from error
     except KeyError:
         pass
