@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.loaders.etdump_dump import Events
-from torchtrt_viz.loaders.etdump_names import Engines, group, metadata_of, parse_metadata
+from torchtrt_viz.loaders.etdump_names import Engines, delegate_debug_id, group, metadata_of, parse_metadata
 from torchtrt_viz.loaders.etdump_runs import Runs
 from torchtrt_viz.loaders.etrecord import ETRecord
 
@@ -146,14 +146,6 @@ def _merge(out: dict[str, Any], facts: dict[str, Any] | str) -> None:
     out.update({key: value for key, value in facts.items() if key not in known})
     if apart:
         out["metadata"] = apart
-
-
-def delegate_debug_id(events: Events, row: int, strings: list[str]) -> int | str | None:
-    """Return the identifier that a delegate logged; None for an event of the runtime."""
-    if events.delegate_name[row] >= 0:
-        return strings[int(events.delegate_name[row])]
-    number = int(events.delegate_id[row])
-    return None if number == -1 else number
 
 
 def etrecord_table(mapping: Mapping, events: Events, runs: Runs, strings: list[str]) -> pd.DataFrame:

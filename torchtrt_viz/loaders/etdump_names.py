@@ -29,6 +29,7 @@ __all__ = [
     "LAYER",
     "Engines",
     "Placing",
+    "delegate_debug_id",
     "group",
     "labels",
     "metadata_of",
@@ -84,6 +85,14 @@ def group(columns: Sequence[NDArray[Any]]) -> tuple[NDArray[np.int32], NDArray[n
         [np.ascontiguousarray(column, np.int32) for column in columns]
     )
     return made
+
+
+def delegate_debug_id(events: Events, row: int, strings: list[str]) -> int | str | None:
+    """Return the identifier that a delegate logged; None for an event of the runtime."""
+    if events.delegate_name[row] >= 0:
+        return strings[int(events.delegate_name[row])]
+    number = int(events.delegate_id[row])
+    return None if number == -1 else number
 
 
 @dataclass
@@ -149,11 +158,6 @@ def read_engines(data: bytes, events: Events, runs: Runs, strings: list[str]) ->
     return Engines(rows, engine_id, runtime, _placing(data, events, runs, strings, rows, runtime))
 
 
-def _identifier(strings: list[str], events: Events, row: int) -> str:
-    code = int(events.delegate_name[row])
-    return strings[code] if code >= 0 else f"#{int(events.delegate_id[row])}"
-
-
 def _enter_methods(runs: Runs, run: NDArray[np.int32], methods: list[str | None]) -> None:
     numbers: dict[str | None, int] = {}
     said = np.array([numbers.setdefault(name, len(numbers)) for name in methods], np.int64)
@@ -214,7 +218,8 @@ def _placing(
         if len(kinds) > 1:  # layers of one engine may share a name: their identifiers keep them apart
             for kind in kinds:
                 row = int(layers[first[kind]])
-                names[kind] = f"{name} [{_identifier(strings, events, row)}]"
+                identifier = delegate_debug_id(events, row, strings)
+                names[kind] = f"{name} [{identifier}]"
     placing = np.zeros(len(events), np.uint8)
     placing[layers] = place[code]
     in_engine = np.zeros(len(events), np.uint8)

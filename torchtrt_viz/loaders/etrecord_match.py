@@ -2,8 +2,9 @@
 
 An ETDump names neither program nor method. A run fits a method when every instruction that called a kernel
 is one of the method's and not a delegate, every instruction that called a delegate is one of its delegates,
-a run that ended has passed every instruction (unless it jumped), and the kernels' names agree with the
-operators at their instructions. Nothing is mapped on a weaker ground.
+a run that ended has passed every instruction (unless it jumped), and most kernels' names and delegates'
+identifiers agree with those recorded for their instructions. Nothing is mapped on a weaker ground. Programs
+of one delegate that recorded no identifiers are all alike to this test.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from torchtrt_viz.loaders.etdump_dump import Events
+from torchtrt_viz.loaders.etdump_names import delegate_debug_id, group
 from torchtrt_viz.loaders.etdump_runs import Runs
 from torchtrt_viz.loaders.etrecord import ETRecord, Method
 from torchtrt_viz.loaders.options import LoadOptions
@@ -31,6 +33,7 @@ class _Seen:
     operators: frozenset[int]
     delegates: frozenset[int]
     kernels: frozenset[tuple[int, str]]
+    identifiers: dict[int, frozenset[str]]  # what each delegate logged
     whole: bool  # it ended, and logged every instruction that it passed
 
 
@@ -124,8 +127,19 @@ def _look(events: Events, runs: Runs, run: int, strings: list[str]) -> _Seen:
         kernels=frozenset(
             (int(instruction[i]), strings[int(name[i])].removeprefix("native_call_")) for i in kernels
         ),
+        identifiers=_identifiers(events, rows, strings),
         whole=logged and bool(runs.executed[run] >= 0) and not jumps,
     )
+
+
+def _identifiers(events: Events, rows: slice, strings: list[str]) -> dict[int, frozenset[str]]:
+    mine = np.flatnonzero((events.role[rows] >= FIRST_DELEGATE_ROLE) & (events.chain[rows] >= 0)) + rows.start
+    found: dict[int, set[str]] = {}
+    _, first = group([events.instruction[mine], events.delegate_id[mine], events.delegate_name[mine]])
+    for row in mine[first].tolist():
+        identifier = delegate_debug_id(events, row, strings)
+        found.setdefault(int(events.instruction[row]), set()).add(str(identifier))
+    return {instruction: frozenset(identifiers) for instruction, identifiers in found.items()}
 
 
 def fit(seen: _Seen, method: Method) -> bool:
@@ -144,6 +158,11 @@ def fit(seen: _Seen, method: Method) -> bool:
         if nodes:
             compared += 1
             agree += any(_operator(node.op) == _operator(kernel, out=True) for node in nodes)
+    for instruction, identifiers in seen.identifiers.items():
+        known = method.delegates[instruction].handles if instruction in method.delegates else {}
+        if known:  # a delegate that recorded its identifiers logs at least one of them
+            compared += 1
+            agree += not identifiers.isdisjoint(known)
     return 2 * agree >= compared
 
 
