@@ -19,7 +19,7 @@ __all__ = ["merge"]
 ALIGNMENTS = ("clock", "start")
 
 
-def merge(traces: Sequence[Trace], align: str = "clock") -> Trace:
+def merge(traces: Sequence[Trace], align: str = "clock", *, base_ns: int | None = None) -> Trace:
     """Put several recordings of one process into one trace.
 
     Rows are kept in the order of ``traces``. Tracks, parents, correlations, external ids and flows are
@@ -35,11 +35,13 @@ def merge(traces: Sequence[Trace], align: str = "clock") -> Trace:
         times but no known base cannot be placed: it is left out and reported in ``meta["warnings"]``
         (code ``unaligned``) and ``meta["unaligned"]``, never guessed.
         ``"start"`` lets all begin at 0, for comparison; ``meta["clock"]`` says that this is no alignment.
+    base_ns
+        Unix time (ns) that becomes 0 of the merged trace; None: the earliest base. With ``"clock"`` only.
 
     Returns
     -------
     Trace
-        ``meta["base_ns"]`` is the earliest base; ``meta["parts"]`` lists each recording's format, sources,
+        ``meta["base_ns"]`` is its base; ``meta["parts"]`` lists each recording's format, sources,
         base, and range of rows of ``spans``.
 
     Raises
@@ -54,7 +56,7 @@ def merge(traces: Sequence[Trace], align: str = "clock") -> Trace:
         raise OptionError("align", align, f"one of {', '.join(ALIGNMENTS)}")
     if not traces:
         raise OptionError("traces", [], "at least one trace")
-    base, shifts, left_out = _place(traces, align)
+    base, shifts, left_out = _place(traces, align, base_ns)
     parts = [(trace, shift) for trace, shift in zip(traces, shifts, strict=True) if shift is not None]
     if not parts:
         raise TorchTrtVizError(
@@ -97,13 +99,17 @@ def _has_times(trace: Trace) -> bool:
     return bool(len(trace.measured) or len(trace.instants) or len(trace.counters))
 
 
-def _place(traces: list[Trace], align: str) -> tuple[int | None, list[int | None], list[Trace]]:
+def _place(
+    traces: list[Trace], align: str, wanted: int | None
+) -> tuple[int | None, list[int | None], list[Trace]]:
     """Base of the merged trace, and for each trace what is added to its times; None: it has no place."""
     if align == "start":
         return None, [-_first(trace) for trace in traces], []
     timed = [trace for trace in traces if _has_times(trace)]
     known = [int(trace.meta["base_ns"]) for trace in timed if trace.meta["base_ns"] is not None]
     base = min(known, default=None)
+    if known and wanted is not None:
+        base = wanted
     if base is None and len(timed) <= 1:
         # at most one recording has times at all: there is nothing to align
         return None, [0] * len(traces), []

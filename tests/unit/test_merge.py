@@ -68,6 +68,14 @@ def test_times_are_placed_by_the_bases_and_links_stay_inside():
     assert [part["first_span"] for part in merged.meta["parts"]] == [0, 2]
 
 
+def test_a_base_can_be_chosen():
+    one = trace_of(["a"], [10], base=1_000, format="kineto")
+    two = trace_of(["b"], [0], base=400, format="etdump")
+    merged = merge([one, two], base_ns=1_005)
+    assert merged.meta["base_ns"] == 1_005
+    assert merged.spans["start_ns"].tolist() == [5, -605]
+
+
 def test_a_recording_without_base_is_left_out_and_reported():
     placed = trace_of(["a"], [0], base=10, format="kineto")
     lost = trace_of(["x"], [0], base=None, format="etdump")

@@ -1,4 +1,4 @@
-"""A small real network, exported, run and captured: what ``trtprofile demo`` and the sample traces are made of.
+"""A small real network, exported, run and captured: what ``trtprofile demo`` and the samples are made of.
 
 Convolution stem, attention, a gate and a tail. The gate and the tail stand for what an engine does not take:
 they are excluded from the ``TensorRTBackend`` regions, so that one program holds two such regions, XNNPACK
@@ -141,13 +141,15 @@ def _compare(outputs: Any, expected: Any) -> float:
     given = outputs if isinstance(outputs, tuple) else (outputs,)
     wanted = expected if isinstance(expected, tuple) else (expected,)
     if len(given) != len(wanted) or any(a.shape != b.shape for a, b in zip(given, wanted, strict=True)):
-        raise CaptureError("the demo program's outputs have other shapes than eager PyTorch's: a bug, please report it")
+        raise CaptureError(
+            "the demo program's outputs have other shapes than eager PyTorch's: a bug, please report it"
+        )
     worst = 0.0
     for have, want in zip(given, wanted, strict=True):
         worst = max(worst, float((have.to(torch.float64) - want.to(torch.float64)).abs().max()))
     if not worst <= TOLERANCE:
         raise CaptureError(
-            f"the demo program's outputs differ from eager PyTorch's by {worst:.3g}, more than {TOLERANCE:g}: a bug, "
-            "please report it"
+            f"the demo program's outputs differ from eager PyTorch's by {worst:.3g}, more than "
+            "{TOLERANCE:g}: a bug, please report it"
         )
     return worst

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 __all__ = ["DemoNet"]
 
 
-class Attention(nn.Module):
+class Attention(nn.Module):  # type: ignore[misc]  # torch is not followed
     """Self-attention of a few heads over a short sequence, with its residual."""
 
     def __init__(self, width: int, heads: int) -> None:
@@ -28,7 +30,7 @@ class Attention(nn.Module):
         return x + self.project(mixed)
 
 
-class Gate(nn.Module):
+class Gate(nn.Module):  # type: ignore[misc]  # torch is not followed
     """How much each token counts."""
 
     def __init__(self, width: int) -> None:
@@ -40,7 +42,7 @@ class Gate(nn.Module):
         return x * torch.sigmoid(self.score(x))
 
 
-class Tail(nn.Module):
+class Tail(nn.Module):  # type: ignore[misc]  # torch is not followed
     """Classes with their scores, best first, and the probability that they add up to."""
 
     def __init__(self, width: int, classes: int) -> None:
@@ -53,7 +55,7 @@ class Tail(nn.Module):
         return torch.cumsum(best, dim=-1), which
 
 
-class DemoNet(nn.Module):
+class DemoNet(nn.Module):  # type: ignore[misc]  # torch is not followed
     """Convolution stem, attention, gate, feed-forward, tail: images [batch, 3, 64, 64] to five classes."""
 
     def __init__(self, width: int = 64, heads: int = 4, classes: int = 10) -> None:
@@ -73,7 +75,7 @@ class DemoNet(nn.Module):
         )
         self.tail = Tail(width, classes)
 
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, images: Tensor) -> Any:
         """Classify images."""
         tokens = self.stem(images).flatten(2).transpose(1, 2)
         tokens = self.gate(self.attention(tokens))

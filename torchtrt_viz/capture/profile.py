@@ -247,8 +247,9 @@ class Capture:
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write the artifacts into a folder, which ``torchtrt_viz.load`` reads as this capture.
 
-        ``<program>.etdp`` with ``<program>.etdp.json`` for each program, its ETRecord where there is one,
-        ``torch.pt.trace.json``, and ``capture.json`` (options, versions, clocks, problems).
+        ``<program>.etdp`` with ``<program>.etdp.json`` for each program, its ETRecord without the weights
+        where there is one, ``torch.pt.trace.json``, ``engines.json`` (engines of others), and
+        ``capture.json`` (options, versions, clocks, problems).
 
         Parameters
         ----------
@@ -265,6 +266,12 @@ class Capture:
         from torchtrt_viz.capture.report import save
 
         return save(self, Path(fspath(folder)), force=force)
+
+    def _artifacts(self) -> tempfile.TemporaryDirectory[str]:
+        """The capture's temporary folder; it goes when the capture and all that reads from it are gone."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+        return self._folder
 
     # -- programs ------------------------------------------------------------------------------------
 
@@ -287,11 +294,9 @@ class Capture:
 
         begin = time.perf_counter()
         activities = chosen_activities(self.options)
-        self._folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
         with contextlib.ExitStack() as undo:
-            undo.callback(self._folder.cleanup)
             if activities:
-                self._torch = TorchActivity(self.options, activities, Path(self._folder.name))
+                self._torch = TorchActivity(self.options, activities, Path(self._artifacts().name))
                 self._torch.start()
                 undo.callback(self._torch.abandon)
             elif self.options.activities == "auto":
@@ -324,6 +329,7 @@ class Capture:
     def _end(self) -> None:
         """Stop everything; what fails is a problem to report, and stops nothing else from being kept."""
         from torchtrt_viz.capture.artifacts import Recorded
+        from torchtrt_viz.capture.others import columns_of_others
 
         for program in self._included:
             program._record(False)
@@ -334,20 +340,23 @@ class Capture:
                 self.problems.append(str(error))
         with self._reporting("the process-wide profiling settings could not be restored"):
             self._restore_profile()
-        if self._recording is not None:
-            with self._reporting("what engines of others recorded is lost"):
-                self._columns = self._recording.stop()
-            self._recording = None
+        columns = None if self._recording is None else self._recording.stop()
+        self._recording = None
+        owned: set[tuple[str, int]] = set()
         names: set[str] = set()
         for program, first in self._included.items():
             with self._reporting(f"what {program.path.name} recorded is lost"):
                 recorded = Recorded.of(program, first)
+                owned.update((engine["engine_id"], engine["instance"]) for engine in recorded.engines)
                 if not program._own:
                     program.clear()
                 if recorded.blocks:
                     recorded.name = _unique(recorded.name, names)
                     self._recorded.append(recorded)
         self._included.clear()
+        native = _loaded_capture_module()
+        if columns is not None and native is not None:
+            self._columns = columns_of_others(columns, owned, native.clock_anchor())
 
     def _restore_profile(self) -> None:
         native = _loaded_capture_module()

@@ -372,5 +372,5 @@ def _annotation(name: str) -> Iterator[None]:
     if torch is None or not torch.autograd.profiler._is_profiler_enabled:
         yield
         return
-    with torch._C._profiler._RecordFunctionFast(name):
+    with torch.profiler.record_function(name):
         yield

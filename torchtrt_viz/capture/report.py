@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 from torchtrt_viz.capture.artifacts import write_file, write_json
 from torchtrt_viz.capture.overhead import program_event_ns, torch_event_ns
 from torchtrt_viz.capture.runtime import versions
-from torchtrt_viz.errors import CaptureError
+from torchtrt_viz.errors import CaptureError, TraceFormatError
+from torchtrt_viz.export.etrecord import slim_etrecord
+from torchtrt_viz.loaders.capture_folder import DOCUMENT
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from torchtrt_viz.capture.profile import Capture
 
-__all__ = ["save", "summary"]
+__all__ = ["save", "summary", "write_artifacts"]
+
+#: Spans of engines that no program of the capture owns.
+_ENGINES = "engines.json"
 
 
 def summary(capture: Capture) -> pd.DataFrame:
@@ -101,14 +106,7 @@ def save(capture: Capture, folder: Path, *, force: bool) -> Path:
     """Write the artifacts: see :meth:`torchtrt_viz.capture.profile.Capture.save`."""
     if capture.state != "stopped":
         raise CaptureError(f"the capture is {capture.state}: its artifacts are there when the block is left")
-    wanted = [folder / "capture.json"]
-    for recorded in capture._recorded:
-        wanted += [folder / f"{recorded.name}.etdp", folder / f"{recorded.name}.etdp.json"]
-        if recorded.etrecord is not None:
-            wanted.append(folder / f"{recorded.name}.etrecord")
-    if capture._torch_file is not None:
-        wanted.append(folder / capture._torch_file.name)
-    there = [path.name for path in wanted if path.exists()]
+    there = [name for name in _names(capture) if (folder / name).exists()]
     if there and not force:
         raise CaptureError(
             f"{folder} holds {', '.join(there)} already: give another folder, or force=True to overwrite them"
@@ -117,24 +115,58 @@ def save(capture: Capture, folder: Path, *, force: bool) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CaptureError(f"{folder} cannot be made: {error.strerror or error}") from error
-    for recorded in capture._recorded:
-        recorded.write(folder, force=force)
-        record = recorded.etrecord
-        if record is not None and record.is_file():
-            write_file(
-                folder / f"{recorded.name}.etrecord",
-                lambda part, record=record: shutil.copyfile(record, part),
-                force=force,
-            )
-    if capture._torch_file is not None:
-        source = capture._torch_file
-        write_file(folder / source.name, lambda part: shutil.copyfile(source, part), force=force)
-    write_json(folder / "capture.json", _document(capture), force=force)
+    write_artifacts(capture, folder, force=force)
     return folder
 
 
-def _document(capture: Capture) -> dict[str, Any]:
-    return {
+def _names(capture: Capture) -> list[str]:
+    names = [DOCUMENT]
+    for recorded in capture._recorded:
+        names += [f"{recorded.name}.etdp", f"{recorded.name}.etdp.json"]
+        if recorded.etrecord is not None:
+            names.append(f"{recorded.name}.etrecord")
+    if capture._torch_file is not None:
+        names.append(capture._torch_file.name)
+    if capture._columns is not None:
+        names.append(_ENGINES)
+    return names
+
+
+def write_artifacts(capture: Capture, folder: Path, *, force: bool) -> None:
+    """Write every artifact and, last, ``capture.json`` into an existing folder."""
+    problems = list(capture.problems)
+    programs = []
+    for recorded in capture._recorded:
+        recorded.write(folder, force=force)
+        record = None
+        if recorded.etrecord is not None:
+            record = f"{recorded.name}.etrecord"
+            try:
+                slim_etrecord(recorded.etrecord, folder / record, force=force)
+            except TraceFormatError as error:
+                problems.append(f"no operator types and source lines for {recorded.name}: {error}")
+                record = None
+        programs.append(
+            {
+                "etdump": f"{recorded.name}.etdp",
+                "program": str(recorded.program),
+                "etrecord": record,
+                "runs": recorded.runs,
+                "events": recorded.events,
+            }
+        )
+    torch: dict[str, Any] | None = None
+    if capture._torch is not None:
+        source = capture._torch_file
+        if source is not None and source.parent != folder:
+            write_file(folder / source.name, lambda part: shutil.copyfile(source, part), force=force)
+        torch = {
+            "trace": None if source is None else source.name,
+            "marks_unix_ns": capture._torch.marks,
+        }
+    if capture._columns is not None:
+        write_json(folder / _ENGINES, capture._columns, force=force)
+    document = {
         "format": "torchtrt_viz.capture",
         "version": 1,
         "options": capture.options.as_dict(),
@@ -143,22 +175,10 @@ def _document(capture: Capture) -> dict[str, Any]:
         "start_seconds": capture.start_seconds,
         "stop_seconds": capture.stop_seconds,
         "error": None if capture.error is None else f"{type(capture.error).__name__}: {capture.error}",
-        "problems": capture.problems,
-        "programs": [
-            {
-                "etdump": f"{item.name}.etdp",
-                "program": str(item.program),
-                "etrecord": None if item.etrecord is None else f"{item.name}.etrecord",
-                "runs": item.runs,
-                "events": item.events,
-            }
-            for item in capture._recorded
-        ],
-        "torch": None
-        if capture._torch is None
-        else {
-            "trace": None if capture._torch_file is None else capture._torch_file.name,
-            "marks_unix_ns": capture._torch.marks,
-        },
+        "problems": problems,
+        "programs": programs,
+        "torch": torch,
+        "engines": None if capture._columns is None else _ENGINES,
         "versions": versions(),
     }
+    write_json(folder / DOCUMENT, document, force=force)

@@ -22,11 +22,10 @@ from typing import Any
 from torchtrt_viz.capture.options import CaptureOptions
 from torchtrt_viz.capture.runtime import loaded_torch
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, MissingDependencyError, OptionError
+from torchtrt_viz.loaders.capture_folder import MARK
 
-__all__ = ["MARK", "TorchActivity", "chosen_activities", "profiler_active"]
+__all__ = ["TorchActivity", "chosen_activities", "profiler_active"]
 
-#: Name of the spans that mark begin and end; they tie torch's clock to ours and are taken out of the trace.
-MARK = "torchtrt_viz.capture"
 # a capture is not started onto a disk that is all but full: kineto would lose it at the end
 _LEAST_FREE_BYTES = 64 << 20
 

@@ -59,7 +59,7 @@ class Layer:
 
     @property
     def whole(self) -> bool:
-        """Whether it is one operator of the graph: the engine then reports it as one layer, with its own time.
+        """Whether it is one operator of the graph: the engine reports it as one layer, with its own time.
 
         A call into XNNPACK with several operators is reported by its parts, in XNNPACK's whole microseconds.
         """

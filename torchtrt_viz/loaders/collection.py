@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
+from torchtrt_viz.loaders.capture_folder import find_capture, load_capture
 from torchtrt_viz.loaders.health import archive_damage, document_damage
 from torchtrt_viz.loaders.manifest import MANIFEST, Manifest, parse_manifest
 from torchtrt_viz.loaders.options import LoadOptions
@@ -50,6 +51,7 @@ class _Found:
     records: list[File] = field(default_factory=list)
     members: list[File] = field(default_factory=list)
     others: list[File] = field(default_factory=list)
+    failures: list[TraceFormatError] = field(default_factory=list)
 
 
 def load_collection(
@@ -86,6 +88,10 @@ def load_collection(
 
     if not paths:
         raise OptionError("paths", [], "name at least one file or folder")
+    if len(paths) == 1 and format is None and engine is None:
+        saved = find_capture(Path(paths[0]))
+        if saved is not None:
+            return load_capture(saved, options)
     files = [file for path in paths for file in walk(Path(path))]
     total = sum(f.source.stored_bytes or 0 for f in files)
     found = _Found()
@@ -129,6 +135,8 @@ def load_collection(
 
 
 def _nothing(paths: Sequence[Path], found: _Found) -> TraceFormatError:
+    if len(paths) == 1 and paths[0].is_file() and found.failures:
+        return found.failures[0]
     several = "" if len(paths) == 1 else f" and {len(paths) - 1} more"
     seen = ", ".join(file.source.filename for file in found.others[:5])
     return TraceFormatError(
@@ -183,6 +191,7 @@ def _sort_in(file: File, found: _Found, options: LoadOptions, format: str | None
             return
         _sort_single(file, found, format, whole=whole)
     except TraceFormatError as error:
+        found.failures.append(error)
         _sort_unreadable(file, found, str(error))
 
 
@@ -206,7 +215,7 @@ def _sort_archive(
     file: File, found: _Found, options: LoadOptions, format: str | None, *, whole: bool
 ) -> bool:
     """Take in an archive; False when the file is none."""
-    name = read_rank_name(file.name)
+    name = read_rank_name(file.slashed)
     if name is not None and name.writer == "torchtrt_viz" and file.source.member is None:
         meta = read_archive_meta(file.source)
         if meta is not None:
@@ -260,8 +269,9 @@ def _sort_single(file: File, found: _Found, format: str | None, *, whole: bool) 
 
 def _sort_unreadable(file: File, found: _Found, error: str) -> None:
     """A file that no loader knows: a damaged rank when its name says that it was one, else not ours."""
-    name = read_rank_name(file.name)
-    if name is None or name.what in ("table", "memory"):
+    name = read_rank_name(file.slashed)
+    weak = name is not None and name.writer == "other" and "trace" not in file.source.filename.lower()
+    if name is None or weak or name.what in ("table", "memory"):
         found.others.append(file)
         return
     rank = describe(file, None)
@@ -295,7 +305,7 @@ def _sets(files: Iterable[File], options: LoadOptions) -> list[RankFile]:
     out = []
     for name, sources in group_sets([f.source for f in members.values()]).items():
         first = members[sources[0].name]
-        told = read_rank_name(first.name)
+        told = read_rank_name(first.slashed)
         out.append(
             RankFile(
                 source=None,
