@@ -69,7 +69,7 @@ NAME_RULES: list[tuple[str, str, int, int]] = [
         "kernel",
         "communication",
         "nccl rccl mscclpp msccl hccl cncl eccl oneccl nvshmem deep_ep:: cross_device_reduce AllReduce "
-        "allreduce all_reduce AllGather allgather all_gather ReduceScatter reduce_scatter AllToAll all_to_all "
-        "alltoall",
+        "allreduce all_reduce AllGather allgather all_gather ReduceScatter reduce_scatter AllToAll "
+        "all_to_all alltoall",
     ),
 ]

@@ -65,10 +65,10 @@ def _label(lane: Lane, labels: Labels, device: int | None, shared: bool) -> str:
         return f"counters of {name or 'process'} {process}" if process else "counters"
     given = labels.threads.get((process, thread), ("", None))[0]
     known = identity(thread)
+    text = given or (f"{kind} {known}" if isinstance(known, int) else known or "")
     if kind == "stream":
-        text = given or (f"stream {known}" if isinstance(known, int) else known or "stream")
+        text = text or "stream"
         return text if device is None else f"GPU {device} {text}"
-    text = given or (f"thread {known}" if isinstance(known, int) else known)
     if shared:  # what the host did about a stream, which the file puts under the stream's id
         return f"{text or 'thread'} (host)"
     return text or (f"process {process}" if process else "no thread")

@@ -183,7 +183,7 @@ def _from_name(name: RankName | None) -> dict[str, Any]:
 
 def describe(file: File, format: str | None) -> RankFile:
     """Put together what the trace and its name say about whose it is."""
-    name = read_rank_name(file.name.replace("!", "/"))
+    name = read_rank_name(file.slashed)
     fields = _from_name(name)
     if format == "kineto":
         header = read_rank_header(file.source)

@@ -47,9 +47,9 @@ class File:
     folder: Path
 
     @property
-    def group(self) -> str:
-        """Name of the folder (or archive) that holds the file: files of one group may belong together."""
-        return self.name.replace("!", "/").rpartition("/")[0]
+    def slashed(self) -> str:
+        """The name with archives as folders, for patterns of names."""
+        return self.name.replace("!", "/")
 
 
 class MemberSource(Source):

@@ -1,0 +1,128 @@
+"""Names of per-rank traces, as the engines and trainers write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchtrt_viz.loaders.rank_names import read_rank_name, role_of_word
+
+NS = 1796036029605142630
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("s/rank-00003/cycle-00001.tar.gz", {"writer": "torchtrt_viz", "rank": 3, "cycle": 1}),
+        ("s/20261130-101500_rank-3/cycle-00002.tar.gz", {"rank": 3, "cycle": 2}),
+        ("s/20261130-101500/rank3/trace.json.gz", {"writer": "other", "rank": 3}),
+        (
+            f"dp0_pp0_tp1_dcp0_ep1_rank5.{NS}.pt.trace.json.gz",
+            {
+                "writer": "vllm",
+                "rank": 5,
+                "dims": {"dp": 0, "pp": 0, "tp": 1, "dcp": 0, "ep": 1},
+                "stamp": NS,
+            },
+        ),
+        (
+            f"prefill_dp1_pp0_tp0_dcp0_ep0_rank0.{NS}.pt.trace.json.gz",
+            {"role": "prefill", "rank": 0, "run": None},
+        ),
+        (f"warm.up_dp0_pp0_tp0_dcp0_ep0_rank0.{NS}.pt.trace.json.gz", {"role": None, "run": "warm.up"}),
+        (f"node7_4711.async_llm.{NS}.pt.trace.json.gz", {"what": "frontend", "host": "node7", "pid": 4711}),
+        (
+            f"capture_traces/graph_capture_rank_2.{NS}.pt.trace.json.gz",
+            {"what": "capture", "local_rank": 2, "rank": None},
+        ),
+        (f"3f9c1-rank-2.{NS}.pt.trace.json.gz", {"writer": "vllm", "rank": 2, "run": "3f9c1"}),
+        ("profiler_out_0.txt", {"what": "table", "rank": 0}),
+        ("dp0_pp0_tp1_dcp0_ep1_rank1.profiler_out.txt", {"what": "table", "rank": 1}),
+        (
+            "proton_dp0_pp0_tp0_dcp0_ep0_rank4_pid77_0123456789abcdef0123456789abcdef_run1.chrome_trace",
+            {"writer": "proton", "rank": 4, "pid": 77, "cycle": 1},
+        ),
+        (
+            "1769071195.6634595-TP-0.trace.json.gz",
+            {"writer": "sglang", "rank": 0, "run": "1769071195.6634595"},
+        ),
+        ("1769071195.6634595-TP-1-DECODE.trace.json.gz", {"rank": 1, "stage": "DECODE"}),
+        # Python 3.11 and later print an IntEnum as its number, earlier ones as its name.
+        ("1769071195.66-TP-1-2.trace.json.gz", {"rank": 1, "stage": "DECODE"}),
+        ("1769071195.66-TP-1-ForwardMode.EXTEND.trace.json.gz", {"rank": 1, "stage": "EXTEND"}),
+        # With several dimensions the index in one of them is no rank.
+        (
+            "1759255941.7-TP-3-DP-1-PP-0-EP-3-EXTEND.trace.json.gz",
+            {"rank": None, "dims": {"tp": 3, "dp": 1, "pp": 0, "ep": 3}, "stage": "EXTEND"},
+        ),
+        ("merged-1769071195.66.trace.json.gz", {"what": "merged"}),
+        ("rpd-1769071195.66-TP-2.trace.json.gz", {"what": "trace", "rank": 2}),
+        ("pfx-1769071195.66-TP-2-memory-DECODE.pickle", {"what": "memory", "rank": 2}),
+        ("cuda_graph_capture-DecodeCudaGraphRunner-TP-0.json.gz", {"what": "capture"}),
+        ("encoder-rank1-1769071195.66.trace.json", {"writer": "sglang", "rank": 1}),
+        ("req42-5_steps-global-rank6.trace.json.gz", {"rank": 6, "run": "req42-5_steps"}),
+        ("profile_batch16_input1024_output8_decode.trace.json.gz", {"stage": "decode", "rank": None}),
+        ("1736745600.123.trace.json.gz", {"writer": "sglang", "rank": None, "run": "1736745600.123"}),
+        (
+            "trtllm-trace-1779000000-0a1b2c3d-rank-1.json",
+            {"writer": "tensorrt_llm", "rank": 1, "run": "1779000000-0a1b2c3d"},
+        ),
+        ("trace-rank-3.json", {"writer": "tensorrt_llm", "rank": 3}),
+        ("libkineto_activities_151419.json", {"writer": "kineto", "pid": 151419, "rank": None}),
+        ("libkineto_trace_machine1773_151419.json", {"host": "machine1773", "pid": 151419}),
+        ("iteration_20/rank1_trace.json.gz", {"rank": 1, "cycle": 20}),
+        ("rank0.1234.pt.trace.json.gz", {"writer": "composer", "rank": 0, "cycle": 1234, "stamp": None}),
+        (f"rank0.{NS}.pt.trace.json.gz", {"writer": "torch", "rank": 0, "cycle": None, "stamp": NS}),
+        ("ep0-ba3-rank1.json", {"writer": "composer", "rank": 1, "cycle": 3}),
+        (
+            "primus-megatron-exp[llama2]-rank[3].1762345678901.pt.trace.json.gz",
+            {"writer": "primus", "rank": 3},
+        ),
+        (
+            "fit-pl-2-optimizer_step.1762345678.pt.trace.json",
+            {"writer": "lightning", "local_rank": 2, "rank": None},
+        ),
+        ("rank-12.json.gz", {"rank": 12}),
+        ("rank0_trace_no_pyfn.json.gz", {"rank": 0}),
+        ("trace_rank_3.json", {"rank": 3}),
+        (
+            "jean-zay-iam03_1189107.1679565807616.pt.trace.json",
+            {"host": "jean-zay-iam03", "pid": 1189107, "rank": None},
+        ),
+        # A host name with a number in it is not Lightning's local rank.
+        (
+            "node-3-gpu_4711.1679565807616.pt.trace.json",
+            {"writer": "torch", "host": "node-3-gpu", "local_rank": None},
+        ),
+        ("worker0.1619499959628.pt.trace.json", {"run": "worker0", "rank": None}),
+        ("rank0.1.pt.trace.json.tmp", {"what": "partial", "rank": 0}),
+        ("enospc.pt.trace.json.tmp.gz", {"what": "partial"}),
+        ("P/rank0.json", {"role": "prefill", "rank": 0}),
+        ("decode-1/rank3.json", {"role": "decode", "rank": 3}),
+        (r"prefill\rank2.json", {"role": "prefill", "rank": 2}),
+    ],
+)
+def test_name(name, expected):
+    found = read_rank_name(name)
+    assert found is not None
+    assert {key: getattr(found, key) for key in expected} == expected
+    assert found.what == expected.get("what", "trace")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["notes.txt", "frank1.json", "manifest.json", "model.pt2", "", "/", "x" * 600 + "-rank-1.json", "a.rank"],
+)
+def test_other_names_say_nothing(name):
+    assert read_rank_name(name) is None
+
+
+def test_numbers_beyond_reason_are_not_ranks():
+    found = read_rank_name("x-rank-99999999999999999999.json")
+    assert found is None or found.rank is None
+
+
+def test_roles():
+    assert role_of_word("Prefill") == "prefill"
+    assert role_of_word("D3") == "decode"
+    assert role_of_word("decoder_0") == "decode"
+    assert role_of_word("data") is None
