@@ -8,13 +8,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-DEVICE = {"kernel", "gpu_memcpy", "gpu_memset"}
+DEVICE = {"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"}
 
 
 def events(path: Path) -> list[dict[str, Any]]:
     """Return the complete events with ``ts`` and ``dur`` as integer nanoseconds."""
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    document = json.loads(raw, strict=False, parse_float=Decimal)
+    document = json.loads(raw, strict=False, parse_float=str)
     found = document["traceEvents"] if isinstance(document, dict) else document
     out = []
     for event in found:
@@ -24,14 +24,15 @@ def events(path: Path) -> list[dict[str, Any]]:
 
 
 def _ns(microseconds: Any) -> int:
-    value = Decimal(str(microseconds)) * 1000
-    return int(value.to_integral_value())
+    if isinstance(microseconds, int):
+        return microseconds * 1000
+    return int((Decimal(microseconds) * 1000).to_integral_value())
 
 
-def device_events(path: Path) -> list[dict[str, Any]]:
-    """Return kernels, copies and fills, ordered by start."""
-    found = [e for e in events(path) if str(e.get("cat", "")).lower() in DEVICE | {"memcpy", "memset"}]
-    return sorted(found, key=lambda e: (e["ts"], e["ts"] + e["dur"]))
+def device_events(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the kernels, copies and fills among complete events, ordered by start."""
+    work = [e for e in found if str(e.get("cat", "")).lower() in DEVICE]
+    return sorted(work, key=lambda e: (e["ts"], e["ts"] + e["dur"]))
 
 
 def union(found: list[dict[str, Any]]) -> list[tuple[int, int]]:

@@ -68,10 +68,8 @@ class Inputs:
         value = self.values[position] if position < len(self.values) else None
         if not isinstance(value, str):
             return value
-        if value in ("True", "False"):
-            return value == "True"
         try:
-            return json.loads(value)
+            return json.loads(value.replace("True", "true").replace("False", "false"))
         except ValueError:
             return None
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.device import DeviceWork, device_work
 from torchtrt_viz.analysis.groups import Groups
 from torchtrt_viz.analysis.intervals import length, merge
+from torchtrt_viz.analysis.links import launches
 from torchtrt_viz.analysis.rows import strings
-from torchtrt_viz.analysis.tables import floats, integers
+from torchtrt_viz.analysis.tables import floats, integers, text
 from torchtrt_viz.trace import Trace
 
 __all__ = ["DIRECTIONS", "copies", "copy_bandwidth"]
@@ -38,12 +39,26 @@ def _sized(trace: Trace) -> tuple[DeviceWork, NDArray[Any], Ints]:
     work = device_work(trace)
     work = work.of(work.is_class("copy", "fill"))
     names = strings(trace.spans["name"])[work.row]
-    sizes = np.full(len(work), -1, np.int64)
-    for position, found in enumerate(trace.args.read(work.row)):
-        value = found.get("bytes", found.get("Bytes"))
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            sizes[position] = value
+    sizes = _sizes(trace.args.read(work.row), "bytes", "Bytes")
+    unknown = np.flatnonzero(sizes < 0)
+    if len(unknown):
+        # some runtimes record the size with the call that makes the copy
+        host = launches(trace, work.of(sizes < 0)).host
+        known = host >= 0
+        sizes[unknown[known]] = _sizes(trace.args.read(host[known]), "size")
     return work, names, sizes
+
+
+def _sizes(details: list[dict[str, Any]], *keys: str) -> Ints:
+    """Return the size that each event records, -1 for none."""
+    out = np.full(len(details), -1, np.int64)
+    for position, found in enumerate(details):
+        value = next((found[key] for key in keys if key in found), None)
+        if isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62:
+            out[position] = value
+    return out
 
 
 def copies(trace: Trace) -> pd.DataFrame:
@@ -75,7 +90,7 @@ def copies(trace: Trace) -> pd.DataFrame:
     """
     work, names, sizes = _sized(trace)
     groups = Groups.by(
-        {"device": work.device, "direction": [direction_of(str(n)) for n in names], "name": names}
+        {"device": work.device, "direction": text([direction_of(str(n)) for n in names]), "name": names}
     )
     known = sizes >= 0
     total = groups.total(work.dur)
@@ -123,7 +138,7 @@ def copy_bandwidth(trace: Trace) -> pd.DataFrame:
     use = (sizes >= 0) & (work.dur > 0)
     work, names, sizes = work.of(use), names[use], sizes[use]
     rate = sizes / np.maximum(work.dur, 1)
-    lanes = Groups.by({"device": work.device, "direction": [direction_of(str(n)) for n in names]})
+    lanes = Groups.by({"device": work.device, "direction": text([direction_of(str(n)) for n in names])})
     parts = []
     for lane in range(lanes.size):
         mine = lanes.codes == lane
