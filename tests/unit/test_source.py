@@ -112,10 +112,10 @@ def test_all_that_precedes_damage_is_read(cut: float, tmp_path: Path) -> None:
     path = tmp_path / "cut.gz"
     path.write_bytes(packed[: int(len(packed) * cut)])
     expected = zlib.decompressobj(wbits=31).decompress(path.read_bytes())
-    got = b""
+    blocks: list[bytes] = []
     with pytest.raises(source_module.DamagedStreamError) as raised:
-        for block in Source(path).blocks():
-            got += block
+        blocks.extend(Source(path).blocks())
+    got = b"".join(blocks)
     assert got == expected
     assert content.startswith(got)
     assert raised.value.offset == len(got)
