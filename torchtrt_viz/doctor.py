@@ -72,7 +72,13 @@ _PACKAGES: tuple[tuple[str, str, str, str, str], ...] = (
     ("serving", "uvicorn", "uvicorn", "serving", "no built-in server for the HTTP control"),
     ("cluster", "distributed", "distributed", "cluster", 'no load(..., engine="dask")'),
     ("tensorrt", "tensorrt", "tensorrt", "tensorrt", "no TensorRT engines in Python; host engines work"),
-    ("tensorrt", "torch_tensorrt", "torch_tensorrt", "", "no Torch-TensorRT modules; their trace files load all the same"),
+    (
+        "tensorrt",
+        "torch_tensorrt",
+        "torch_tensorrt",
+        "",
+        "no Torch-TensorRT modules; their trace files load all the same",
+    ),
 )
 
 
@@ -82,12 +88,16 @@ def _native(name: str, cost: str) -> Finding:
     try:
         native(name)
     except TorchTrtVizError as error:
-        return Finding("core", f"native {name}", "broken", str(error), cost, "reinstall torchtrt-viz with g++ present")
+        return Finding(
+            "core", f"native {name}", "broken", str(error), cost, "reinstall torchtrt-viz with g++ present"
+        )
     return Finding("core", f"native {name}", "ok", "loaded")
 
 
 def _package(area: str, distribution: str, module: str, extra: str, cost: str) -> Finding:
-    remedy = f"pip install 'torchtrt-viz[{extra}]'" if extra else f"install {distribution} as its own manual says"
+    remedy = (
+        f"pip install 'torchtrt-viz[{extra}]'" if extra else f"install {distribution} as its own manual says"
+    )
     if find_spec(module) is None:
         return Finding(area, distribution, "missing", "not installed", cost, remedy)
     try:
@@ -106,7 +116,14 @@ def _try(area: str, name: str, probe: Callable[[], str], cost: str, remedy: str)
 def _capture_module() -> Finding:
     cost = "programs cannot be run under the profiler; files load all the same"
     if find_spec("executorch") is None:
-        return Finding("capture", "native capture", "missing", "executorch is not installed", cost, "pip install 'torchtrt-viz[capture]'")
+        return Finding(
+            "capture",
+            "native capture",
+            "missing",
+            "executorch is not installed",
+            cost,
+            "pip install 'torchtrt-viz[capture]'",
+        )
 
     def probe() -> str:
         from torchtrt_viz.capture.runtime import capture_module
@@ -115,14 +132,23 @@ def _capture_module() -> Finding:
         backends = ", ".join(module.registered_backends())
         return f"built with executorch {module.built_with()['executorch']}; delegates: {backends}"
 
-    return _try("capture", "native capture", probe, cost, "pip install --force-reinstall --no-cache-dir torchtrt-viz")
+    return _try(
+        "capture", "native capture", probe, cost, "pip install --force-reinstall --no-cache-dir torchtrt-viz"
+    )
 
 
 def _tensorrt_library() -> Finding:
     cost = "TensorRT plans cannot run in the delegate; the host engine stands in (real numerics, CPU times)"
     found = ctypes.util.find_library("nvinfer")
     if found is None:
-        return Finding("tensorrt", "libnvinfer", "missing", "not on the library path", cost, "install TensorRT for this system")
+        return Finding(
+            "tensorrt",
+            "libnvinfer",
+            "missing",
+            "not on the library path",
+            cost,
+            "install TensorRT for this system",
+        )
     return Finding("tensorrt", "libnvinfer", "ok", found)
 
 
@@ -130,5 +156,12 @@ def _cuda() -> Finding:
     cost = "no GPU times can be captured here; files captured elsewhere load all the same"
     found = ctypes.util.find_library("cuda")
     if found is None:
-        return Finding("gpu", "CUDA driver", "missing", "no libcuda on the library path", cost, "run on a machine with an NVIDIA GPU")
+        return Finding(
+            "gpu",
+            "CUDA driver",
+            "missing",
+            "no libcuda on the library path",
+            cost,
+            "run on a machine with an NVIDIA GPU",
+        )
     return Finding("gpu", "CUDA driver", "ok", found)

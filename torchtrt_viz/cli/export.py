@@ -8,7 +8,14 @@ import click
 
 from torchtrt_viz.cli.show import TABLES
 
-SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "xlsx": ".xlsx", "markdown": ".md", "html": ".html", "perfetto": ".pftrace"}
+SUFFIXES = {
+    "csv": ".csv",
+    "parquet": ".parquet",
+    "xlsx": ".xlsx",
+    "markdown": ".md",
+    "html": ".html",
+    "perfetto": ".pftrace",
+}
 
 
 @click.command("export")
@@ -38,7 +45,9 @@ def command(path: str, to: str, output: Path | None, table: str, etrecord: str |
         raise click.ClickException(f"{output} exists; --force overwrites it")
     if to in ("html", "perfetto"):
         if not isinstance(loaded, Trace):
-            raise click.ClickException(f"{path} holds several ranks: export one rank's file, or write a report")
+            raise click.ClickException(
+                f"{path} holds several ranks: export one rank's file, or write a report"
+            )
         if to == "html":
             loaded.to_html(output)
         else:

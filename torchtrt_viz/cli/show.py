@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import click
 
-from torchtrt_viz.cli.output import heading, print_frame, print_warnings
+from torchtrt_viz.cli.output import heading, print_frame, print_questions, print_warnings
 
-TABLES = ("summary", "questions", "operators", "kernels", "delegates", "phases", "layers", "memory", "host_gpu")
+TABLES = (
+    "summary",
+    "operators",
+    "kernels",
+    "delegates",
+    "phases",
+    "layers",
+    "memory",
+    "host_gpu",
+    "questions",
+)
 
 
 @click.command("show")
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
-@click.option("--table", "tables", multiple=True, type=click.Choice(TABLES), help="Show this table (repeatable).")
+@click.option(
+    "--table", "tables", multiple=True, type=click.Choice(TABLES), help="Show this table (repeatable)."
+)
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Rows of each table.")
+@click.option("--wide", is_flag=True, help="Never shorten names.")
 @click.option("--format", "format_", help="Read as this format instead of telling it by the content.")
 @click.option("--strict", is_flag=True, help="Fail at the first damage instead of loading what is whole.")
 def command(
@@ -21,6 +34,7 @@ def command(
     etrecord: str | None,
     tables: tuple[str, ...],
     limit: int,
+    wide: bool,
     format_: str | None,
     strict: bool,
 ) -> None:
@@ -50,5 +64,8 @@ def command(
             if tables:
                 heading(f"{name}: nothing of it was recorded")
             continue
-        heading(f"{name}")
-        print_frame(frame, limit=limit)
+        heading(name)
+        if name == "questions":
+            print_questions(frame)
+        else:
+            print_frame(frame, limit=None if name == "summary" else limit, width=None if wide else 64)

@@ -1,0 +1,93 @@
+"""``trtprofile compare``: two captures against each other, with an exit status for CI."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from torchtrt_viz.cli.output import heading, print_frame
+
+
+class Percent(click.ParamType):
+    """A percentage, with or without its sign: ``5%`` or ``5``."""
+
+    name = "percent"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number of percent."""
+        try:
+            percent = float(str(value).strip().rstrip("%"))
+        except ValueError:
+            percent = -1.0
+        if not percent >= 0:
+            self.fail(f"{value!r} is no percentage such as 5%", param, ctx)
+        return percent
+
+
+@click.command("compare")
+@click.argument("before", type=click.Path())
+@click.argument("after", type=click.Path())
+@click.option(
+    "--fail-on", type=Percent(), help="Exit with status 1 when something is slower by this or more."
+)
+@click.option(
+    "--min-change", default=1.0, show_default=True, type=Percent(), help="Smaller changes are no findings."
+)
+@click.option("--all", "everything", is_flag=True, help="Also print what did not change.")
+@click.option("--limit", default=30, show_default=True, type=click.IntRange(1), help="Rows to print.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Also write the table (csv, parquet, xlsx, md)."
+)
+def command(
+    before: str,
+    after: str,
+    fail_on: float | None,
+    min_change: float,
+    everything: bool,
+    limit: int,
+    output: Path | None,
+) -> None:
+    """Compare BEFORE and AFTER, two captures of the same program.
+
+    A verdict respects the noise within the runs: capture ten or more iterations of each. Exit status: 0 no
+    regression (of --fail-on percent, where given), 1 regression, 2 unusable input.
+    """
+    import torchtrt_viz as tv
+    from torchtrt_viz.analysis.compare import compare, regressions
+    from torchtrt_viz.errors import TorchTrtVizError
+    from torchtrt_viz.trace import Trace
+
+    traces = []
+    for path in (before, after):
+        loaded = tv.load(path, progress=True)
+        if not isinstance(loaded, Trace):
+            raise TorchTrtVizError(f"{path} holds several ranks: compare one rank's files")
+        traces.append(loaded)
+    table = compare(traces[0], traces[1], min_change_pct=min_change)
+    if output is not None:
+        from torchtrt_viz.report.table import write_table
+
+        write_table(table, output)
+    shown = table if everything else table[~table["verdict"].isin(["same", "unclear"])]
+    counts = table["verdict"].value_counts()
+    heading(", ".join(f"{int(counts[verdict])} {verdict}" for verdict in counts.index if counts[verdict]))
+    columns = [
+        "level",
+        "name",
+        "domain",
+        "verdict",
+        "change_pct",
+        "low_pct",
+        "high_pct",
+        "a_ns",
+        "b_ns",
+        "basis",
+    ]
+    print_frame(shown, limit=limit, columns=columns)
+    if fail_on is not None:
+        worse = regressions(table, fail_on)
+        if len(worse):
+            click.echo(f"{len(worse)} slower by {fail_on:g} % or more", err=True)
+            sys.exit(1)

@@ -1,0 +1,71 @@
+"""``trtprofile demo``: the main job on a small real network, in under a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
+
+
+@click.command("demo")
+@click.option(
+    "-o",
+    "--output",
+    default="trtprofile-demo",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for everything that is written.",
+)
+@click.option(
+    "--runs", default=5, show_default=True, type=click.IntRange(1, 10_000), help="Executions to capture."
+)
+@click.option(
+    "--level",
+    default="layers",
+    show_default=True,
+    type=click.Choice(["delegate", "phases", "layers"]),
+    help="Detail of the capture.",
+)
+def command(output: Path, runs: int, level: str) -> None:
+    """Export a small real network, run it under the profiler, and write every kind of output.
+
+    The network has a convolution stem, attention, and a tail that TensorRTBackend does not take, so that one
+    program holds TensorRTBackend, XNNPACK and portable regions. Without a GPU the engines are host engines:
+    real numerics and real times, on the CPU, and every artifact says so.
+    """
+    click.echo("exporting the network and running it ...")
+    from torchtrt_viz.capture.demo import run_demo
+    from torchtrt_viz.report.table import write_table
+
+    result = run_demo(output, runs=runs, level=level)
+    trace = result.trace
+    click.echo(f"outputs equal eager PyTorch to {result.max_error:.1e}")
+    print_warnings(trace.meta["warnings"])
+    written = dict(result.files)
+    operators = trace.operators()
+    write_table(operators, output / "operators.csv")
+    trace.to_html(output / "report.html", title="trtprofile demo")
+    trace.to_perfetto(output / "demo.pftrace")
+    written |= {
+        "operators": output / "operators.csv",
+        "report": output / "report.html",
+        "perfetto": output / "demo.pftrace",
+    }
+    heading("What the capture holds")
+    print_frame(trace.summary())
+    heading("Operators (host time, self time first)")
+    print_frame(operators, limit=12)
+    heading("Delegates")
+    print_frame(trace.delegates())
+    heading("Phases of TensorRTBackend calls (host time; the enqueue is launch overhead)")
+    print_frame(trace.phases(), limit=30)
+    heading("Layers")
+    print_frame(trace.layers(), limit=12)
+    heading("The six questions")
+    print_questions(trace.questions())
+    heading("Written")
+    for what, path in written.items():
+        console().print(f"  {what:<10} {path}", markup=False, highlight=False)
+    click.echo(f"\nopen {output / 'report.html'} in a browser; load the rest with torchtrt_viz.load(...)")
