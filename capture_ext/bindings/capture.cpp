@@ -4,11 +4,14 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "core/config.hpp"
 #include "core/recorder.hpp"
 #include "core/sidecar.hpp"
+#include "core/trace_table.hpp"
 #include "core/trex_profile.hpp"
 #include "executorch/blob.hpp"
 #include "executorch/delegate.hpp"
@@ -247,6 +251,36 @@ void bind_process(nb::module_& m) {
   m.attr("TENSORRT_ENGINE") = tv::has_tensorrt_engine();
 }
 
+nb::bytes write_spans(const std::string& format, const std::vector<std::string>& names,
+                      const ConstColumn<std::int32_t>& name,
+                      const std::vector<std::tuple<std::int64_t, std::string, std::string>>& tracks,
+                      const ConstColumn<std::int32_t>& track, const ConstColumn<std::int64_t>& start_ns,
+                      const ConstColumn<std::int64_t>& dur_ns, const std::vector<std::string>& categories,
+                      std::optional<ConstColumn<std::int32_t>> category, std::vector<std::string> args,
+                      const std::string& metadata, std::optional<std::int64_t> unix_base_ns) {
+  if (format != "json" && format != "protobuf") {
+    raise_if(tv::Status::refused("format", format, "'" + format + "'", "choose json or protobuf"));
+  }
+  tv::TraceTable table;
+  table.names = names;
+  table.categories = categories;
+  for (const auto& [pid, process, thread] : tracks) table.tracks.push_back({pid, process, thread});
+  table.name = view(name);
+  table.track = view(track);
+  table.start_ns = view(start_ns);
+  table.dur_ns = view(dur_ns);
+  if (category) table.category = view(*category);
+  table.args = std::move(args);
+  std::string out;
+  const auto status = [&] {
+    const nb::gil_scoped_release released;
+    return format == "json" ? tv::trace_json(table, metadata, out)
+                            : tv::trace_protobuf(table, unix_base_ns, out);
+  }();
+  raise_if(status);
+  return nb::bytes(out.data(), out.size());
+}
+
 void bind_writers(nb::module_& m) {
   m.def(
       "trex_profile",
@@ -264,6 +298,9 @@ void bind_writers(nb::module_& m) {
         return nb::bytes(text.data(), text.size());
       },
       "calls"_a, "names"_a, "total_ns"_a, "median_ns"_a = nb::none());
+  m.def("write_spans", &write_spans, "format"_a, nb::kw_only(), "names"_a, "name"_a, "tracks"_a, "track"_a,
+        "start_ns"_a, "dur_ns"_a, "categories"_a = std::vector<std::string>{}, "category"_a = nb::none(),
+        "args"_a = std::vector<std::string>{}, "metadata"_a = "", "unix_base_ns"_a = nb::none());
 }
 
 }  // namespace

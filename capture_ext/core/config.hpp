@@ -24,10 +24,10 @@ struct ProfileConfig {
 };
 
 struct ConfigChange {
-  std::optional<bool> execution;
-  std::optional<std::string> level;
-  std::optional<std::string> format;
-  std::optional<std::string> path_prefix;
+  std::optional<bool> execution = {};
+  std::optional<std::string> level = {};
+  std::optional<std::string> format = {};
+  std::optional<std::string> path_prefix = {};
 };
 
 namespace detail {
