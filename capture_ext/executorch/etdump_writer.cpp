@@ -78,10 +78,14 @@ Status write_etdump(const EventColumns& columns, std::string& out) {
   const auto event_tables = at;
   const auto profiles = align(event_tables + kEventTable * events.size(), 8);
   at = profiles + kProfileTable * events.size();
+  // A part of a log refers to a part of its texts.
+  std::vector<bool> used(columns.texts.size());
+  for (const auto& block : blocks) used[block.name] = true;
+  for (const auto& event : events) used[event.name] = used[event.delegate_name] = used[event.metadata] = true;
   std::vector<std::uint64_t> text_places;
-  for (const auto& text : columns.texts) {
+  for (std::size_t i = 0; i < columns.texts.size(); ++i) {
     text_places.push_back(at);
-    at += align(4 + text.size() + 1, 4);  // a string's NUL does no harm to a vector of bytes
+    if (used[i]) at += align(4 + columns.texts[i].size() + 1, 4);  // a string's NUL does no harm to a vector of bytes
   }
   const auto size = align(at, 8);
   if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
@@ -144,6 +148,7 @@ Status write_etdump(const EventColumns& columns, std::string& out) {
     w.put(profile + 40, event.end);
   }
   for (std::size_t i = 0; i < columns.texts.size(); ++i) {
+    if (!used[i]) continue;
     const auto& text = columns.texts[i];
     w.put(text_places[i], static_cast<std::uint32_t>(text.size()));
     w.bytes(text_places[i] + 4, text.data(), text.size());

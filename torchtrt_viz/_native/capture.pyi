@@ -18,7 +18,7 @@ Level = Literal["off", "delegate", "phases", "layers"]
 Format = Literal["etdump", "perfetto", "trex"]
 
 class ClockAnchor(TypedDict):
-    """Clocks read together. ``ticks * numerator / denominator`` is ns since an origin private to the process."""
+    """Clocks read together. ``ticks * numerator / denominator`` is ns since an origin of the process's own."""
 
     what: str  # "session", "etdump", "now"
     ticks_before: int
@@ -53,7 +53,7 @@ class EngineInfo(TypedDict):
     method: str
     delegate_index: int
     instance: int  # 0, 1, ... for engines with one engine_id alive or once alive in the process
-    runtime: Literal["host", "tensorrt"]
+    runtime: str  # "host", "tensorrt", or the id of a wrapped backend
     owner: Literal["executorch", "torch"]
     level: Level
     level_source: Literal["load_option", "process", "compile_spec", "default"]
@@ -109,6 +109,7 @@ class Session:
         method_only: bool = False,
         load_methods: bool = True,
         mmap: bool = True,
+        share_memory: bool = False,
     ) -> None: ...
     @property
     def path(self) -> str: ...
@@ -127,11 +128,11 @@ class Session:
         """
     @property
     def recording(self) -> bool:
-        """Whether runs are kept; off, the tracer stays and keeps nothing. A change counts from the next run."""
+        """Whether runs are kept; off, the tracer stays and keeps nothing. Changes count from the next run."""
     @recording.setter
     def recording(self, on: bool) -> None: ...
     def etdump(self, first_block: int = 0) -> bytes:
-        """Return an ETDump file of the blocks from ``first_block`` on, as ``blocks()`` counts them. Repeatable."""
+        """Return an ETDump file of the blocks from ``first_block`` on, as ``blocks()`` counts them."""
     def blocks(self) -> list[BlockInfo]: ...
     def clear(self) -> None:
         """Forget the blocks collected so far."""
@@ -145,20 +146,23 @@ class Session:
     def __exit__(self, *exc: object) -> None: ...
 
 class Columns(TypedDict):
-    """Recorded spans of engine calls, one row each. Times in ticks (see ``clock_anchor``)."""
+    """Recorded spans of engine calls, one row each."""
 
     engine: NDArray[np.int32]  # row of `engines`
     call: NDArray[np.int64]
-    kind: NDArray[np.int8]  # 0 delegate, 1 phase, 2 layer
-    name: NDArray[np.int32]  # row of `names`
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    thread: NDArray[np.int64]
+    kind: NDArray[np.int8]  # row of `kinds`
+    name: NDArray[np.int32]  # row of `names` and `labels`
+    start_ns: NDArray[np.int64]  # CLOCK_MONOTONIC
+    end_ns: NDArray[np.int64]
+    thread: NDArray[np.int64]  # the kernel's thread id, as torch.profiler reports it
     timing: NDArray[np.int8]  # row of `timings`: how the times were got
-    names: list[str]
+    on_device: NDArray[np.int8]  # 1: GPU time
+    names: list[str]  # events' names and layers' ids; a layer's row belongs to one engine
+    labels: list[str]  # what people read
+    kinds: list[str]
     timings: list[str]
     engines: list[EngineInfo]
-    dropped: int  # rows that did not fit
+    dropped: int  # spans that did not fit
 
 @final
 class Recording:
@@ -168,6 +172,8 @@ class Recording:
     def stop(self) -> Columns: ...
 
 class ProfileConfig(TypedDict):
+    """The process-wide configuration. ``execution`` off: engines follow their own options."""
+
     execution: bool
     level: Level
     format: Format
@@ -177,13 +183,16 @@ class ProfileConfig(TypedDict):
 def clock_anchor() -> ClockAnchor: ...
 def registered_backends() -> list[str]: ...
 def built_with() -> dict[str, str]:
-    """Return versions that the extension was built with: executorch, torch, simdjson, compiler, package."""
+    """Return versions that the extension was built with: executorch, torch, simdjson, compiler."""
 
 def event_cost_ns(events: int = ...) -> float:
     """Measure what recording one event of a session costs in this process, in ns."""
 
 def delegate_status() -> dict[str, str]:
-    """Return whether ``TensorRTBackend`` of this process is ours: ``{"status": "registered" | ..., "detail": ...}``."""
+    """Return whether ``TensorRTBackend`` of this process is ours: ``{"status": ..., "detail": ...}``.
+
+    ``status``: ``"registered"``, or ``"taken"`` by another library, which ``detail`` names.
+    """
 
 def engines() -> list[EngineInfo]:
     """Return every engine instance that this process has made and that still lives or left files."""
@@ -196,31 +205,99 @@ def set_profile(
     format: str | None = None,
     path_prefix: str | None = None,
 ) -> int:
-    """Change the process-wide configuration, all or nothing; return the new generation."""
+    """Change the process-wide configuration, all or nothing; return the new generation.
+
+    Engines notice at their next call. A level given when a program was loaded wins over it; it wins over
+    compile specs. Switching ``execution`` off writes the sidecars that are behind.
+    """
+
+def reset_profile() -> int:
+    """Return the configuration to what a new process has."""
 
 def set_rank(rank: int | None) -> None:
-    """Say which rank this process is: it becomes part of the sidecars' names."""
+    """Say which rank this process is: it becomes part of the sidecars' names (else from ``RANK``)."""
 
-def wrap_backend(backend: str, wrapper: str, options: Mapping[str, OptionValue] = ...) -> None:
-    """Register a proxy delegate ``wrapper`` (an id of the same length) that times every call of ``backend``."""
+def flush_sidecars() -> None:
+    """Write every engine's sidecars that are behind."""
 
-class LayerRow(TypedDict):
-    name: str
-    total_ns: int
-    calls: int
-    median_ns: NotRequired[int]
+class Proxy(TypedDict):
+    """A proxy delegate: calls of ``backend`` timed under the id ``wrapper``."""
 
-def write_layers_trex(count: int, layers: Sequence[LayerRow]) -> bytes:
-    """Return a TREX profile (trtexec's shape): count header, then total, average, median, percentage by layer."""
+    wrapper: str
+    backend: str
 
-def write_perfetto_json(events: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any] = ...) -> bytes:
-    """Return Chrome trace-event JSON of complete events: name, track, start_ns, dur_ns, args."""
+def wrap_backend(backend: str, wrapper: str) -> None:
+    """Register a proxy delegate ``wrapper`` that passes everything on to ``backend`` and times its calls.
 
-def write_perfetto_protobuf(events: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any] = ...) -> bytes:
-    """Return a Perfetto protobuf trace of the same events."""
+    The two ids have the same length. Registering the same pair again does nothing.
+    """
 
-def parse_blob(blob: bytes) -> dict[str, Any]:
-    """Return header, metadata (parsed) and payload kind of a TR01/TR02 blob; raise CaptureError when it is damaged."""
+def proxies() -> list[Proxy]: ...
+def rename_backends(program: bytes, names: Mapping[str, str]) -> tuple[bytes, dict[str, int]]:
+    """Return a copy of a ``.pte`` whose delegates have other ids of the same length, and how many each."""
+
+def load_library(path: str) -> None:
+    """Load a library that registers kernels or backends with the runtime."""
+
+def trex_profile(
+    calls: int,
+    names: Sequence[str],
+    total_ns: NDArray[np.int64],
+    median_ns: NDArray[np.int64] | None = None,
+) -> bytes:
+    """Return a TREX profile (trtexec's shape): count, then total, average, median and percentage by layer."""
+
+def write_spans(
+    format: Literal["json", "protobuf"],
+    *,
+    names: Sequence[str],
+    name: NDArray[np.int32],
+    tracks: Sequence[tuple[int, str, str]],
+    track: NDArray[np.int32],
+    start_ns: NDArray[np.int64],
+    dur_ns: NDArray[np.int64],
+    categories: Sequence[str] = ...,
+    category: NDArray[np.int32] | None = None,
+    args: Sequence[str] = ...,
+    metadata: str = "",
+    unix_base_ns: int | None = None,
+) -> bytes:
+    """Return spans as Chrome trace-event JSON, or as a Perfetto protobuf trace.
+
+    Parameters
+    ----------
+    names, name
+        Names, and for each span its row among them.
+    tracks, track
+        ``(process id, process, thread)``, and for each span its row among them.
+    start_ns, dur_ns
+        Start on any base, and duration (0 or more), in ns.
+    categories, category
+        As names; no category column: none has one.
+    args
+        A JSON object for each span, ``""`` for none.
+    metadata
+        A JSON object for ``otherData`` of the JSON form.
+    unix_base_ns
+        Wall clock at ``start_ns == 0``, for the protobuf form.
+    """
+
+class BlobInfo(TypedDict):
+    """A parsed TR01/TR02 blob."""
+
+    magic: str
+    kind: Literal["host", "tensorrt"]
+    engine_name: str
+    content_hash: str
+    payload_size: int
+    metadata: str
+    stateful: bool
+    bindings: list[dict[str, Any]]
+    aliases: list[tuple[int, int, str]]
+    layers: list[str]
+
+def parse_blob(blob: bytes) -> BlobInfo:
+    """Parse a blob; raise CaptureError where it is damaged."""
 
 TENSORRT_ENGINE: Final[bool]
 """Whether the TensorRT engine was built in."""
