@@ -23,13 +23,13 @@ void sweep(const std::vector<Entry>& entries, std::vector<PlaceQuery>& queries, 
       const auto first =
           std::lower_bound(entries.begin(), entries.end(), query.ts,
                            [](const Entry& entry, std::int64_t ts) { return entry.start < ts; });
-      query.row = first == entries.end() ? -1 : first->row;
+      query.row = first == entries.end() ? -1 : std::int64_t{first->row};
       continue;
     }
     while (next < entries.size() && entries[next].start <= query.ts) open.push_back(&entries[next++]);
     // What ended before this moment ended before every later one as well.
     while (!open.empty() && open.back()->end < query.ts) open.pop_back();
-    query.row = open.empty() ? -1 : open.back()->row;
+    query.row = open.empty() ? -1 : std::int64_t{open.back()->row};
   }
 }
 

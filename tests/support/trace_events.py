@@ -1,0 +1,54 @@
+"""Trace-event files made by hand, for tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torchtrt_viz as tv
+from torchtrt_viz._native import native
+from torchtrt_viz.loaders import kineto_kinds
+from torchtrt_viz.trace import Trace
+
+__all__ = ["complete", "decode", "load_events", "load_text", "warned"]
+
+
+def complete(name: str, ts: Any, dur: Any, **more: Any) -> dict[str, Any]:
+    """A complete event of the host."""
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur, **more}
+
+
+def load_text(folder: Path, text: str | bytes, **options: Any) -> Trace:
+    """Load a file of this content."""
+    path = folder / "trace.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    trace = tv.load(path, format="kineto", **options)
+    assert isinstance(trace, Trace)
+    return trace
+
+
+def load_events(folder: Path, events: list[Any], **top: Any) -> Trace:
+    """Load a file of these events."""
+    return load_text(folder, json.dumps({**top, "traceEvents": events}))
+
+
+def warned(trace: Trace) -> dict[str, int]:
+    """Code of every warning and how often it happened."""
+    return {warning.code: warning.count for warning in trace.meta["warnings"]}
+
+
+def decode(content: bytes, window: int = 1 << 20, block: int = 1 << 20) -> dict[str, Any]:
+    """Decode with a window and blocks of any size, without the loader."""
+    decoder = native("kineto").Decoder(
+        categories=kineto_kinds.CATEGORIES,
+        rules=kineto_kinds.NAME_RULES,
+        other=kineto_kinds.OTHER,
+        step_kind=kineto_kinds.STEP,
+        kept_keys=["distributedInfo", "traceName"],
+        window=window,
+    )
+    for at in range(0, len(content), block):
+        decoder.feed(content[at : at + block])
+    found: dict[str, Any] = decoder.finish()
+    return found
