@@ -61,6 +61,16 @@ def test_kinds_left_out_move_their_children_up() -> None:
         call_tree(_trace(), kinds=("operators",))
 
 
+def test_steps_are_one_unless_kept_apart() -> None:
+    b = Builder()
+    main = b.track("main")
+    for step in range(3):
+        b.span(f"ProfilerStep#{step}", 100 * step, 90, main, "step")
+        b.span("add", 100 * step + 10, 20, main)
+    assert _paths(call_tree(b.build())) == {"ProfilerStep": (3, 270, 210), "ProfilerStep/add": (3, 60, 60)}
+    assert len(call_tree(b.build(), by_step=True)) == 6
+
+
 def test_threads_as_roots() -> None:
     paths = _paths(call_tree(_trace(), by_thread=True))
     assert paths["main"] == (1, 1800, 0)

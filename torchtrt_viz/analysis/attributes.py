@@ -7,12 +7,14 @@ nothing was recorded the value is None.
 
 from __future__ import annotations
 
-import json
+import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import orjson
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -27,6 +29,7 @@ Objects = NDArray[Any]
 
 _MODULE_FRAME = re.compile(r"^nn\.Module: ")
 _SOURCE_FRAME = re.compile(r"\(\d+\): ")
+_PORTION = 20_000
 
 
 def attribute(trace: Trace, rows: Ints, name: str) -> Objects:
@@ -57,12 +60,35 @@ def _arguments(*keys: str) -> Callable[[Trace, Ints], Objects]:
 
 def _from_args(trace: Trace, rows: Ints, keys: tuple[str, ...]) -> Objects:
     out = np.full(len(rows), None, dtype=object)
-    for position, details in enumerate(trace.args.read(rows)):
-        for key in keys:
-            if key in details:
-                out[position] = as_text(details[key])
-                break
+    position = 0
+    for details in read_details(trace, rows):
+        for found in details:
+            for key in keys:
+                if key in found:
+                    out[position] = as_text(found[key])
+                    break
+            position += 1
     return out
+
+
+def read_details(trace: Trace, rows: Ints) -> Iterator[list[dict[str, Any]]]:
+    """Read the arguments of many spans in portions, so that they are never all in memory."""
+    for begin in range(0, len(rows), _PORTION):
+        with _no_collection():
+            found = trace.args.read(rows[begin : begin + _PORTION])
+        yield found
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector from walking through thousands of new mappings again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def as_text(value: Any) -> str | None:
@@ -71,34 +97,30 @@ def as_text(value: Any) -> str | None:
         return None
     if isinstance(value, str):
         return value
-    return json.dumps(value, separators=(",", ":"), default=str)
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
 
 
-def _module(trace: Trace, rows: Ints) -> Objects:
-    out = _from_args(trace, rows, ("module", "module_path", "nn_module"))
-    missing = np.flatnonzero(pd.isna(out))
-    if len(missing):
+def _enclosed(pattern: re.Pattern[str], *keys: str) -> Callable[[Trace, Ints], Objects]:
+    """Read from the Python frame around the event; where there is none, from the event's arguments."""
+
+    def read(trace: Trace, rows: Ints) -> Objects:
         spans = trace.spans
-        frames = among(spans["kind"], ("python",)) & names_matching(spans["name"], _MODULE_FRAME)
-        out[missing] = _enclosing_names(trace, rows[missing], frames)
-    return out
+        frames = among(spans["kind"], ("python",)) & names_matching(spans["name"], pattern)
+        out = _enclosing_names(trace, rows, frames)
+        missing = np.flatnonzero(pd.isna(out))
+        out[missing] = _from_args(trace, rows[missing], keys)
+        return out
 
-
-def _source(trace: Trace, rows: Ints) -> Objects:
-    out = _from_args(trace, rows, ("source", "source_line"))
-    missing = np.flatnonzero(pd.isna(out))
-    if len(missing):
-        spans = trace.spans
-        frames = among(spans["kind"], ("python",)) & names_matching(spans["name"], _SOURCE_FRAME)
-        out[missing] = _enclosing_names(trace, rows[missing], frames)
-    return out
+    return read
 
 
 def _stack(trace: Trace, rows: Ints) -> Objects:
-    out = _from_args(trace, rows, ("stack", "Call stack", "stack_trace"))
+    out = python_stacks(trace, rows)
     missing = np.flatnonzero(pd.isna(out))
-    if len(missing):
-        out[missing] = python_stacks(trace, rows[missing])
+    out[missing] = _from_args(trace, rows[missing], ("stack", "Call stack", "stack_trace"))
     return out
 
 
@@ -157,8 +179,8 @@ _READERS: dict[str, Callable[[Trace, Ints], Objects]] = {
     "shape": _arguments("Input Dims", "Input dims", "input_shapes"),
     "dtype": _arguments("Input type", "input_types"),
     "op_type": _arguments("op_types", "op_type"),
-    "module": _module,
-    "source": _source,
+    "module": _enclosed(_MODULE_FRAME, "module", "module_path", "nn_module"),
+    "source": _enclosed(_SOURCE_FRAME, "source", "source_line"),
     "stack": _stack,
     "track": _track,
     "iteration": _column("iteration"),

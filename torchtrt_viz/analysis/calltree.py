@@ -22,9 +22,16 @@ __all__ = ["call_tree", "flame_graph", "folded_stacks"]
 
 Ints = NDArray[np.int64]
 
+_STEP = "ProfilerStep"
+
 
 def call_tree(
-    trace: Trace, *, value: str = "host", kinds: Iterable[str] | None = None, by_thread: bool = False
+    trace: Trace,
+    *,
+    value: str = "host",
+    kinds: Iterable[str] | None = None,
+    by_thread: bool = False,
+    by_step: bool = False,
 ) -> pd.DataFrame:
     """Calls with the same path of names above them, merged: a tree of who called whom.
 
@@ -40,6 +47,8 @@ def call_tree(
         Kinds of host spans to keep; None: all.
     by_thread
         Keep threads apart: their labels are the roots.
+    by_step
+        Keep the profiler's steps apart; otherwise they are all one.
 
     Returns
     -------
@@ -73,8 +82,7 @@ def call_tree(
         mask &= among(spans["kind"], wanted)
     rows = np.flatnonzero(mask)
     parent = nearest(spans["parent"].to_numpy(), mask)
-    tree = _merge(trace, rows, parent, by_thread)
-    node_of, nodes = tree
+    node_of, nodes = _merge(trace, rows, parent, by_thread, by_step)
     dur = spans["dur_ns"].to_numpy()
     if value == "host":
         children = np.zeros(len(spans), np.int64)
@@ -92,14 +100,21 @@ def call_tree(
     return nodes.assign(total_ns=total, self_ns=self_ns)
 
 
-def _merge(trace: Trace, rows: Ints, parent: Ints, by_thread: bool) -> tuple[Ints, pd.DataFrame]:
+def _merge(
+    trace: Trace, rows: Ints, parent: Ints, by_thread: bool, by_step: bool
+) -> tuple[Ints, pd.DataFrame]:
     """Give every call its node, level by level."""
     spans = trace.spans
     name = codes(spans["name"]).astype(np.int64)
     kind = codes(spans["kind"]).astype(np.int64)
     track = spans["track"].to_numpy()
+    names = spans["name"].cat.categories.to_numpy(dtype=object)
+    steps = np.flatnonzero(among(spans["kind"], ("step",)))
+    if len(steps) and not by_step:
+        names = np.append(names, _STEP)
+        name[steps] = len(names) - 1
     node_of = np.full(len(spans), -1, np.int64)
-    width = len(spans["name"].cat.categories) + 1
+    width = len(names) + 1
     parts: list[dict[str, Any]] = []
     count = 0
     root_of = np.full(len(trace.tracks), -1, np.int64)
@@ -117,7 +132,6 @@ def _merge(trace: Trace, rows: Ints, parent: Ints, by_thread: bool) -> tuple[Int
             }
         )
         count = len(used)
-    names = spans["name"].cat.categories.to_numpy(dtype=object)
     level = rows[parent[rows] < 0]
     depth = int(by_thread)
     waiting = rows[parent[rows] >= 0]
@@ -181,13 +195,14 @@ def flame_graph(
     value: str = "host",
     kinds: Iterable[str] | None = None,
     by_thread: bool = False,
+    by_step: bool = False,
     min_pct: float = 0.0,
 ) -> pd.DataFrame:
     """Lay a call tree out as a flame graph: one box per node, children side by side under their caller.
 
     Parameters
     ----------
-    value, kinds, by_thread
+    value, kinds, by_thread, by_step
         As in :func:`call_tree`.
     min_pct
         Leave out boxes narrower than this share of the whole, percent.
@@ -203,7 +218,7 @@ def flame_graph(
         ``pct``
             Width in percent of the whole graph.
     """
-    tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread)
+    tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread, by_step=by_step)
     total = tree["total_ns"].to_numpy()
     parent, depth = tree["parent"].to_numpy(), tree["depth"].to_numpy()
     left = np.zeros(len(tree), np.int64)
@@ -223,13 +238,18 @@ def flame_graph(
 
 
 def folded_stacks(
-    trace: Trace, *, value: str = "host", kinds: Iterable[str] | None = None, by_thread: bool = False
+    trace: Trace,
+    *,
+    value: str = "host",
+    kinds: Iterable[str] | None = None,
+    by_thread: bool = False,
+    by_step: bool = False,
 ) -> pd.DataFrame:
     """Write a call tree as folded stacks, the text form that flame-graph tools read.
 
     Parameters
     ----------
-    value, kinds, by_thread
+    value, kinds, by_thread, by_step
         As in :func:`call_tree`.
 
     Returns
@@ -240,7 +260,7 @@ def folded_stacks(
         ``self_ns``
             Time of the node itself, ns. Nodes without any are left out.
     """
-    tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread)
+    tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread, by_step=by_step)
     paths: list[str] = []
     for name, parent in zip(tree["name"], tree["parent"], strict=True):
         own = str(name).replace(";", ",").replace("\n", " ")

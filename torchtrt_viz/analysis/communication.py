@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.ancestry import nearest
+from torchtrt_viz.analysis.attributes import as_text
 from torchtrt_viz.analysis.device import device_work
 from torchtrt_viz.analysis.dtypes import element_bytes
 from torchtrt_viz.analysis.links import launches
@@ -101,11 +102,11 @@ def collectives(trace: Trace) -> pd.DataFrame:
     kernels = strings(spans["name"])[work.row]
     details = _details(trace, work.row)
     rows: list[dict[str, Any]] = []
-    seen: dict[Any, int] = {}
+    seen: dict[tuple[str | None, str | None], int] = {}
     for found, kernel in zip(details, kernels, strict=True):
-        kind = kind_of(found.get("Collective name"), str(kernel))
-        group = found.get("Process Group Name")
-        key = (group, found.get("Process Group Ranks"))
+        kind = kind_of(as_text(found.get("Collective name")), str(kernel))
+        group, ranks = as_text(found.get("Process Group Name")), as_text(found.get("Process Group Ranks"))
+        key = (group, ranks)
         seen[key] = seen.get(key, -1) + 1
         size = _number(found.get("Group size"))
         message = _message_bytes(kind, found)
@@ -115,9 +116,9 @@ def collectives(trace: Trace) -> pd.DataFrame:
                 "collective": kind,
                 "group": group,
                 "group_size": size,
-                "group_ranks": found.get("Process Group Ranks"),
+                "group_ranks": ranks,
                 "sequence": seen[key],
-                "dtype": found.get("dtype"),
+                "dtype": as_text(found.get("dtype")),
                 "message_bytes": message,
                 "factor": bus_factor(kind, int(size)) if size else None,
             }

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.ancestry import nearest
-from torchtrt_viz.analysis.attributes import as_text
+from torchtrt_viz.analysis.attributes import as_text, read_details
 from torchtrt_viz.analysis.device import device_work
 from torchtrt_viz.analysis.devices import Device, device_of, find_device
 from torchtrt_viz.analysis.dtypes import is_float
@@ -116,10 +116,13 @@ def _outermost(
 def _needs(trace: Trace, rows: Ints) -> tuple[list[Work | None], Groups]:
     """Group calls by name, shapes, types and values, and model each group once."""
     spans = trace.spans
-    details = trace.args.read(rows)
-    shapes = [found.get("Input Dims", found.get("Input dims")) for found in details]
-    dtypes = [found.get("Input type") for found in details]
-    values = [found.get("Concrete Inputs") for found in details]
+    shapes: list[Any] = []
+    dtypes: list[Any] = []
+    values: list[Any] = []
+    for details in read_details(trace, rows):
+        shapes += [found.get("Input Dims", found.get("Input dims")) for found in details]
+        dtypes += [found.get("Input type") for found in details]
+        values += [found.get("Concrete Inputs") for found in details]
     groups = Groups.by(
         {
             "name": spans["name"].array[rows],
