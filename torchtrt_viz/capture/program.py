@@ -149,7 +149,7 @@ class Program:
         try:
             with _annotation(f"{self.path.stem}.{name}"):
                 outputs = self._session.run(name, flat)
-        except CaptureError as error:
+        except (CaptureError, TypeError) as error:
             raise CaptureError(
                 f"{self.path}, method {name!r}: {error}{self._mismatch(name, flat)}"
             ) from error
@@ -271,6 +271,8 @@ def _load_options(
     options: Mapping[str, Mapping[str, bool | int | str]] | None,
 ) -> dict[str, dict[str, bool | int | str]]:
     merged: dict[str, dict[str, bool | int | str]] = {}
+    if options is not None and not isinstance(options, Mapping):
+        raise OptionError("options", options, "{backend id: {key: value}}")
     for backend, values in (options or {}).items():
         if not isinstance(backend, str) or not isinstance(values, Mapping):
             raise OptionError("options", options, "{backend id: {key: value}}")
@@ -308,8 +310,8 @@ def _check_delegate(native: Any) -> None:
     if status.get("status") != "registered":
         raise CaptureError(
             f"the delegate {_BACKEND} of this process is not the instrumented one "
-            "({status.get('detail', '')}): import torchtrt_viz.capture before the library that registers its "
-            "own, or run in a process of its own"
+            f"({status.get('detail', '')}): import torchtrt_viz.capture before the library that registers "
+            "its own, or run in a process of its own"
         )
 
 
@@ -319,14 +321,7 @@ def _explain_load(path: Path, error: CaptureError) -> str:
     name = getattr(error, "error_name", "")
     hints = {
         "InvalidProgram": "the file is damaged, or no .pte of this executorch version: export it again",
-        "NotFound": (
-            "a backend or kernel that the program needs is not in this process: import the package that "
-            "registers it, or export without it"
-        ),
-        "DelegateInvalidCompatibility": "export the program again with this executorch version",
-        "OperatorMissing": "the runtime has no such kernel: export the operator into a delegate, or "
-        "register it",
-        "AccessFailed": "check that the file may be read",
+        "OperatorMissing": "register the library that has the kernel, or export the operator into a delegate",
     }
     hint = hints.get(name)
     return f"{named}. {hint[0].upper()}{hint[1:]}" if hint and hint not in named else named

@@ -1,0 +1,37 @@
+"""Programs that the integration tests run; exported once, because an export takes seconds."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def capture_module():
+    """The compiled capture module; a test without it is skipped, with the reason."""
+    pytest.importorskip("torch", reason="needs torch")
+    pytest.importorskip("executorch", reason="needs executorch")
+    from torchtrt_viz.capture.runtime import capture_module
+    from torchtrt_viz.errors import TorchTrtVizError
+
+    try:
+        return capture_module()
+    except TorchTrtVizError as error:
+        pytest.skip(f"the capture extension is not built: {error}")
+
+
+@pytest.fixture(scope="session")
+def demo(capture_module, tmp_path_factory):
+    """The demo network: its export, the eager module, an input, and eager's outputs."""
+    from types import SimpleNamespace
+
+    import torch
+
+    from torchtrt_viz.capture.demo import demo_module, export_demo
+
+    module, inputs = demo_module()
+    exported = export_demo(tmp_path_factory.mktemp("demo") / "demo.pte")
+    with torch.no_grad():
+        expected = module(*inputs)
+    return SimpleNamespace(
+        exported=exported, path=exported.path, module=module, inputs=inputs, expected=expected
+    )
