@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "executorch/delegate.hpp"
 #include "executorch/engine_factory.hpp"
 #include "executorch/program.hpp"
+#include "executorch/proxy_delegate.hpp"
 #include "executorch/ticks.hpp"
 
 namespace tv = torchtrt_viz;
@@ -208,6 +210,52 @@ void bind_configuration(nb::module_& m) {
   });
 }
 
+void bind_backends(nb::module_& m) {
+  m.def("registered_backends", &et::registered_backends);
+  m.def("delegate_status", [] {
+    const auto& registration = et::delegate_registration();
+    nb::dict out;
+    out["status"] = registration.registered ? "registered" : "taken";
+    out["detail"] = registration.detail;
+    return out;
+  });
+  m.def(
+      "wrap_backend",
+      [](const std::string& backend, const std::string& wrapper) {
+        raise_if(et::wrap_backend(backend, wrapper));
+      },
+      "backend"_a, "wrapper"_a);
+  m.def("proxies", [] {
+    nb::list out;
+    for (const auto& [wrapper, backend] : et::proxies()) {
+      nb::dict row;
+      row["wrapper"] = wrapper;
+      row["backend"] = backend;
+      out.append(row);
+    }
+    return out;
+  });
+  m.def(
+      "rename_backends",
+      [](const nb::bytes& program, const std::map<std::string, std::string>& names) {
+        std::string copy(program.c_str(), program.size());
+        std::map<std::string, std::size_t> renamed;
+        raise_if(et::rename_backends(std::as_writable_bytes(std::span(copy)), names, renamed));
+        return nb::make_tuple(nb::bytes(copy.data(), copy.size()), renamed);
+      },
+      "program"_a, "names"_a);
+  m.def(
+      "load_library",
+      [](const std::string& path) {
+        const auto status = [&] {
+          const nb::gil_scoped_release released;
+          return et::load_library(path);
+        }();
+        raise_if(status);
+      },
+      "path"_a);
+}
+
 void bind_recording(nb::module_& m) {
   nb::class_<tv::Recording>(m, "Recording",
                             "Collects the spans of every engine of the process until stopped.")
@@ -217,20 +265,12 @@ void bind_recording(nb::module_& m) {
 
 void bind_process(nb::module_& m) {
   m.def("clock_anchor", [] { return give_anchor("now", et::clock_anchor()); });
-  m.def("registered_backends", &et::registered_backends);
   m.def("built_with", [] {
     nb::dict out;
     out["executorch"] = TORCHTRT_VIZ_EXECUTORCH_VERSION;
     out["torch"] = TORCHTRT_VIZ_TORCH_VERSION;
     out["simdjson"] = TORCHTRT_VIZ_SIMDJSON_VERSION;
     out["compiler"] = "GNU " __VERSION__;
-    return out;
-  });
-  m.def("delegate_status", [] {
-    const auto& registration = et::delegate_registration();
-    nb::dict out;
-    out["status"] = registration.registered ? "registered" : "taken";
-    out["detail"] = registration.detail;
     return out;
   });
   m.def(
@@ -309,6 +349,7 @@ NB_MODULE(capture, m) {
   m.doc() = "The capture extension: programs, the delegate, the process-wide configuration, clocks, writers.";
   bind_session(m);
   bind_configuration(m);
+  bind_backends(m);
   bind_recording(m);
   bind_process(m);
   bind_writers(m);

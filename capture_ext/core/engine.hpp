@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/layers.hpp"
+#include "core/options.hpp"
 #include "core/span.hpp"
 #include "core/status.hpp"
 #include "core/tensor.hpp"
@@ -68,6 +69,9 @@ class Engine {
 
   // Before the engine goes: waits for work in flight, so that collect() gives what there still is to report.
   virtual void finish() {}
+  // The most detailed level that means anything for this engine.
+  virtual Level deepest() const { return Level::layers; }
+
   // Moves reports that are complete to the end of `out`, without waiting for any that are not.
   virtual void collect(SpanReports& out) = 0;
   virtual const LayerTable& layers() const = 0;

@@ -64,7 +64,8 @@ InstrumentedEngine::~InstrumentedEngine() {
 Status InstrumentedEngine::apply(bool loading) {
   const auto process = config_snapshot();
   applied_generation_ = process.generation;
-  const auto settings = resolve(options_.load, process, options_.specs);
+  auto settings = resolve(options_.load, process, options_.specs);
+  settings.level = std::min(settings.level, engine_->deepest());
   info_.level = settings.level;
   info_.level_source = settings.source;
   info_.format = settings.format;

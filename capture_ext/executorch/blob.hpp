@@ -110,6 +110,9 @@ struct EngineBlob {
   std::vector<LayerSpec> layers;
 };
 
+// Equal content, equal hash, on every machine.
+TORCHTRT_VIZ_API std::uint64_t content_hash(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
 // Every offset and size is checked before it is used; a damaged blob gives a message that names the field,
 // the value found and what was expected.
 TORCHTRT_VIZ_API Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out);

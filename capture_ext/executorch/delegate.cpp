@@ -2,26 +2,20 @@
 
 #include <dlfcn.h>
 #include <executorch/runtime/backend/interface.h>
-#include <executorch/runtime/core/event_tracer_hooks_delegate.h>
-#include <executorch/runtime/platform/log.h>
 
-#include <map>
 #include <memory>
-#include <mutex>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/instrumented_engine.hpp"
-#include "core/json_text.hpp"
 #include "executorch/blob.hpp"
+#include "executorch/delegate_number.hpp"
 #include "executorch/engine_factory.hpp"
-#include "executorch/last_error.hpp"
 #include "executorch/load_options.hpp"
 #include "executorch/tensor_args.hpp"
-#include "executorch/ticks.hpp"
+#include "executorch/tracer_sink.hpp"
 #include "host_engine/et_types.hpp"
 
 namespace torchtrt_viz::et {
@@ -29,113 +23,15 @@ namespace {
 
 namespace rt = executorch::runtime;
 
-// Delegates of one method are numbered in the order in which the method sets them up. The runtime does not
-// say which one it is at, but those of a method share its allocator, and they go together when it goes.
-class DelegateNumbers {
- public:
-  using Key = std::pair<const void*, std::string>;
-  std::int64_t take(const Key& key) {
-    const std::lock_guard lock(mutex_);
-    return living_[key]++;
-  }
-  void give_back(const Key& key) {
-    const std::lock_guard lock(mutex_);
-    const auto found = living_.find(key);
-    if (found != living_.end() && --found->second == 0) living_.erase(found);
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<Key, std::int64_t> living_;
-};
-
-DelegateNumbers& delegate_numbers() {
-  static DelegateNumbers* const instance = new DelegateNumbers;  // NOLINT: programs may outlive statics
-  return *instance;
-}
-
-class NumberLease {
- public:
-  explicit NumberLease(DelegateNumbers::Key key)
-      : key_(std::move(key)), number_(delegate_numbers().take(key_)) {}
-  ~NumberLease() { delegate_numbers().give_back(key_); }
-  NumberLease(const NumberLease&) = delete;
-  NumberLease& operator=(const NumberLease&) = delete;
-  std::int64_t number() const noexcept { return number_; }
-
- private:
-  DelegateNumbers::Key key_;
-  std::int64_t number_;
-};
-
 struct Handle {
-  std::unique_ptr<NumberLease> number;
+  std::unique_ptr<DelegateNumber> number;
   std::unique_ptr<InstrumentedEngine> engine;
   std::string metadata;  // of the delegate's event: what is the same for every call, an open JSON object
 };
 
 rt::Error fail(const char* where, Status status) {
-  ET_LOG(Error, "%s %s: %s", kBackendId, where, status.message.c_str());
-  const auto error = to_error(status.code);
-  set_last_error(std::move(status));
-  return error;
+  return delegate_failure(kBackendId, where, std::move(status));
 }
-
-// Writes a call's spans to the runtime's tracer. The identifiers are strings, so the integer one is "unset":
-// the tracer takes exactly one of them.
-class TracerSink final : public ReportSink {
- public:
-  TracerSink(rt::EventTracer* tracer, const std::string& metadata) : tracer_(tracer), metadata_(metadata) {}
-
-  // A tracer that wants no operators gets no layers: those are operators.
-  Level limit() const override {
-    const bool operators =
-        tracer_->event_tracer_profiling_level() > rt::EventTracerProfilingLevel::kProfileMethodOnly;
-    return operators ? Level::layers : Level::phases;
-  }
-
-  void report(const CallReport& report) override {
-    const bool layers = limit() == Level::layers;
-    std::string text;
-    for (const auto& span : report.spans) {
-      text.clear();
-      const char* name = nullptr;
-      if (span.layer >= 0) {
-        if (!layers) continue;
-        const auto& layer = report.layers[span.layer];
-        name = layer.id.c_str();
-        text = layer.metadata;
-        text.append(",\"timing\":\"").append(kTimingNames[static_cast<std::size_t>(span.timing)]);
-        text.append(span.on_device ? "\",\"domain\":\"gpu\"" : "\",\"domain\":\"host\"");
-        if (span.call != report.call) text.append(",\"call\":").append(std::to_string(span.call));
-        text += '}';
-      } else {
-        name = name_text(span.name).data();  // of a std::string: ends with a NUL
-        if (span.kind == SpanKind::delegate) text = call_metadata(report);
-      }
-      rt::event_tracer_log_profiling_delegate(
-          tracer_, name, static_cast<rt::DebugHandle>(rt::kUnsetDelegateDebugIntId), ticks_of(span.start_ns),
-          ticks_of(span.end_ns), text.empty() ? nullptr : text.data(), text.size());
-    }
-  }
-
- private:
-  std::string call_metadata(const CallReport& report) const {
-    std::string text = metadata_;
-    text.append(",\"call\":").append(std::to_string(report.call));
-    text.append(",\"level\":\"").append(level_name(report.engine.level));
-    text.append("\",\"level_source\":\"").append(level_source_name(report.engine.level_source));
-    text.append(report.status.ok() ? "\",\"status\":\"ok\"" : "\",\"status\":\"failed\"");
-    if (!report.status.ok()) {
-      text += ",\"error\":";
-      append_json_string(text, report.status.message);
-    }
-    return text + "}";
-  }
-
-  rt::EventTracer* tracer_;
-  const std::string& metadata_;
-};
 
 class TensorRTBackend final : public rt::BackendInterface {
  public:
@@ -156,13 +52,12 @@ class TensorRTBackend final : public rt::BackendInterface {
 
     auto handle = std::make_unique<Handle>();
     const std::string method = context.get_method_name() == nullptr ? "" : context.get_method_name();
-    handle->number =
-        std::make_unique<NumberLease>(DelegateNumbers::Key(context.get_runtime_allocator(), method));
+    handle->number = std::make_unique<DelegateNumber>(context.get_runtime_allocator(), method);
     EngineIdentity identity;
     identity.content_hash = blob.content_hash;
     identity.name = blob.engine_name;
     identity.method = method;
-    identity.delegate_index = handle->number->number();
+    identity.delegate_index = handle->number->value();
     identity.runtime = engine->runtime();
     identity.owner = "executorch";
     auto status = InstrumentedEngine::create(std::move(engine), std::move(identity), std::move(options),
@@ -170,13 +65,7 @@ class TensorRTBackend final : public rt::BackendInterface {
     if (!status.ok()) return fail("init", std::move(status));
 
     const auto info = handle->engine->entry()->info();
-    JsonObject(handle->metadata)
-        .integer("schema", 1)
-        .text("method", method)
-        .text("engine", info.engine_id)
-        .text("engine_name", info.identity.name)
-        .text("engine_runtime", info.identity.runtime)
-        .integer("instance", info.instance);
+    handle->metadata = delegate_metadata(info);
     // The host engine runs out of the blob; TensorRT has made its own copy of the plan.
     if (blob.kind == PayloadKind::tensorrt) processed->Free();
     return static_cast<rt::DelegateHandle*>(handle.release());

@@ -85,7 +85,8 @@ Status write_etdump(const EventColumns& columns, std::string& out) {
   std::vector<std::uint64_t> text_places;
   for (std::size_t i = 0; i < columns.texts.size(); ++i) {
     text_places.push_back(at);
-    if (used[i]) at += align(4 + columns.texts[i].size() + 1, 4);  // a string's NUL does no harm to a vector of bytes
+    if (used[i])
+      at += align(4 + columns.texts[i].size() + 1, 4);  // a string's NUL does no harm to a vector of bytes
   }
   const auto size = align(at, 8);
   if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {

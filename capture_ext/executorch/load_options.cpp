@@ -14,7 +14,7 @@ constexpr std::string_view kFamily = "torchtrt_profile_";
 
 // A misspelt key would be ignored without a word.
 Status check_key(std::string_view key, const std::string& value) {
-  if (!key.starts_with(kFamily)) return Status::success();
+  if (!is_profile_option(key)) return Status::success();
   for (const std::string_view known : kKeys) {
     if (key == known) return Status::success();
   }
@@ -49,6 +49,8 @@ std::string value_text(const rt::BackendOption& option) {
 }
 
 }  // namespace
+
+bool is_profile_option(std::string_view key) noexcept { return key.starts_with(kFamily); }
 
 Status read_load_options(const rt::BackendInitContext& context, OptionSet& out) {
   for (const auto& option : context.runtime_specs()) {

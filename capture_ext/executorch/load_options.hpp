@@ -3,6 +3,8 @@
 
 #include <executorch/runtime/backend/interface.h>
 
+#include <string_view>
+
 #include "core/options.hpp"
 #include "core/status.hpp"
 
@@ -12,5 +14,8 @@ namespace torchtrt_viz::et {
 Status read_load_options(const executorch::runtime::BackendInitContext& context, OptionSet& out);
 Status read_compile_specs(executorch::runtime::ArrayRef<executorch::runtime::CompileSpec> specs,
                           OptionSet& out);
+
+// Whether a key is one of ours, known or misspelt.
+bool is_profile_option(std::string_view key) noexcept;
 
 }  // namespace torchtrt_viz::et

@@ -1,5 +1,6 @@
 #include "executorch/program.hpp"
 
+#include <dlfcn.h>
 #include <executorch/extension/module/module.h>
 #include <executorch/runtime/backend/interface.h>
 #include <executorch/runtime/platform/runtime.h>
@@ -108,6 +109,14 @@ std::vector<std::string> registered_backends() {
     if (const auto name = rt::get_backend_name(i); name.ok()) out.emplace_back(*name);
   }
   return out;
+}
+
+Status load_library(const std::string& path) {
+  RuntimeLog log;
+  if (::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return Status::success();
+  const char* reason = ::dlerror();
+  return Status::error(Code::not_found,
+                       "cannot load library " + path + ": " + (reason == nullptr ? "" : reason));
 }
 
 Program::Program(std::string path, Settings settings) : path_(std::move(path)), settings_(settings) {}

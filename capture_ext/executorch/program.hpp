@@ -120,4 +120,7 @@ class TORCHTRT_VIZ_API Program {
 
 TORCHTRT_VIZ_API std::vector<std::string> registered_backends();
 
+// Loads a library that registers kernels or backends; it stays for the life of the process.
+TORCHTRT_VIZ_API Status load_library(const std::string& path);
+
 }  // namespace torchtrt_viz::et

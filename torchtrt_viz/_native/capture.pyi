@@ -18,7 +18,7 @@ Level = Literal["off", "delegate", "phases", "layers"]
 Format = Literal["etdump", "perfetto", "trex"]
 
 class ClockAnchor(TypedDict):
-    """Clocks read together. ``ticks * numerator / denominator`` is ns since an origin of the process's own."""
+    """Clocks read together. ``ticks * numerator / denominator`` is ns since an origin of the process."""
 
     what: str  # "session", "etdump", "now"
     ticks_before: int
