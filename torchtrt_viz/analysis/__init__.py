@@ -22,6 +22,7 @@ Host and device:
 `provenance`                                which events lead back to the model
 `copies`, `copy_bandwidth`                  how much was copied, which way, how fast
 `collectives`                               collectives of one rank and the bandwidth they reached
+`memory_peaks`, `memory_by_operator`        most memory in use, and who allocated it
 `operator_roofline`                         matrix products, convolutions, attention against a device's roof
 ==========================================  ==================================================
 
@@ -52,6 +53,8 @@ _HOME = {
     "copy_bandwidth": "transfers",
     "iteration_of": "steps",
     "iterations": "steps",
+    "memory_by_operator": "memory",
+    "memory_peaks": "memory",
     "operator_roofline": "roofline",
     "regressions": "compare",
     "series": "trends",
