@@ -275,11 +275,11 @@ class Capture:
 
     # -- programs ------------------------------------------------------------------------------------
 
-    def include(self, program: Program) -> None:
-        """Record a program from now on (called for programs that are loaded inside the block)."""
+    def include(self, program: Program, first_block: int) -> None:
+        """Record a program; what it recorded before ``first_block`` is not of this capture."""
         self._reach_engines()
         if program not in self._included:
-            self._included[program] = len(program._session.blocks())
+            self._included[program] = first_block
             program._record(True)
             if program.level is not None and program.level != self.options.level:
                 self.problems.append(
@@ -308,7 +308,7 @@ class Capture:
             self._reach_engines()
             for program in registry.programs():
                 if not program.closed:
-                    self.include(program)
+                    self.include(program, len(program._session.blocks()))
             undo.pop_all()
         self.start_seconds = time.perf_counter() - begin
 

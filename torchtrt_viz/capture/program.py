@@ -103,6 +103,9 @@ class Program:
         self._own = self.level not in (None, "off")
         self._session.recording = self._own
         registry.register(self)
+        if not self._session.recording:
+            # nobody asked for the loading's events
+            self._session.clear()
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{len(self.methods)} methods"

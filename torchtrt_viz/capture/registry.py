@@ -19,11 +19,11 @@ _running: Capture | None = None
 
 
 def register(program: Program) -> None:
-    """Add a program; a capture that is running records it from now on."""
+    """Add a program that was just loaded; a capture that is running records it, with its loading."""
     with lock:
         _programs.add(program)
         if _running is not None:
-            _running.include(program)
+            _running.include(program, 0)
 
 
 def programs() -> list[Program]:
