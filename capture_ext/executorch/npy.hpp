@@ -1,0 +1,19 @@
+// numpy's .npy files (format 1.0 to 3.0), for the native runner: plain arrays in C order, little-endian.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "core/status.hpp"
+#include "executorch/program.hpp"
+
+namespace torchtrt_viz::et {
+
+// The tensor points into `data`.
+Status read_npy(const std::string& path, InputTensor& out, std::unique_ptr<std::byte[]>& data);
+
+// bfloat16, which numpy lacks, is written as its bits ("<u2").
+Status write_npy(const std::string& path, const OutputTensor& tensor);
+
+}  // namespace torchtrt_viz::et
