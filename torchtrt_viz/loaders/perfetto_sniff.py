@@ -25,7 +25,9 @@ _SCALARS = {
     98: _VARINT,
 }
 _LAST_FIELD = 1000
-_ENOUGH = 16
+_SHORT = 1 << 12
+#: First bytes of the packets that writers make: timestamp, sequence, track event, interned data, ...
+_USUAL_FIRST = (0x32, 0x40, 0x50, 0x5A, 0x62, 0x68)
 
 
 def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
@@ -65,25 +67,17 @@ def _packet_holds(data: bytes, at: int, end: int, cut: bool) -> bool:
 
 
 def looks_like_perfetto(head: bytes) -> bool:
-    """Tell whether ``head`` begins a Perfetto trace: whole packets, and at least one byte in them."""
-    at = packets = 0
-    while at < len(head) and packets < _ENOUGH:
-        if head[at] != _PACKET:
-            return False
-        size, begin = _varint(head, at + 1, len(head))
-        if begin < 0:
-            return packets > 0
-        end = begin + size
-        cut = end > len(head)
-        if size == 0 or not _packet_holds(head, begin, min(end, len(head)), cut):
-            return False
-        if cut and packets == 0 and len(head) < 1 << 12:
-            # a short file that is cut in its first packet: too little to tell
-            return _known_start(head[begin])
-        at = end
-        packets += 1
-    return packets > 0
+    """Tell whether ``head`` begins a Perfetto trace.
 
-
-def _known_start(byte: int) -> bool:
-    return byte in (0x40, 0x50, 0x5A, 0x62, 0x68, 0x32)
+    The first packet has to hold together, as far as it is there; what is damaged later is for the reader.
+    """
+    if not head or head[0] != _PACKET:
+        return False
+    size, begin = _varint(head, 1, len(head))
+    if begin < 0 or size == 0 or begin >= len(head):
+        return False
+    end = begin + size
+    cut = end > len(head)
+    if cut and len(head) < _SHORT and head[begin] not in _USUAL_FIRST:
+        return False  # a short file that ends in its first packet: too little to tell by
+    return _packet_holds(head, begin, min(end, len(head)), cut)
