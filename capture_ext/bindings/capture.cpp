@@ -19,6 +19,7 @@
 #include "bindings/capture_values.hpp"
 #include "bindings/handover.hpp"
 #include "core/config.hpp"
+#include "core/instrumented_engine.hpp"
 #include "core/recorder.hpp"
 #include "core/sidecar.hpp"
 #include "core/trace_table.hpp"
@@ -196,6 +197,10 @@ void bind_configuration(nb::module_& m) {
   m.def("reset_profile", &tv::reset_config);
   m.def(
       "set_rank", [](std::optional<std::int64_t> rank) { tv::set_rank(rank.value_or(-1)); }, "rank"_a.none());
+  m.def("apply_profile", [] {
+    const nb::gil_scoped_release released;
+    tv::InstrumentedEngine::apply_everywhere();
+  });
   m.def("flush_sidecars", [] {
     const auto status = [] {
       const nb::gil_scoped_release released;

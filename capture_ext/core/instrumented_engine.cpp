@@ -19,6 +19,17 @@ NameId phase_id(Phase phase) {
   return ids[static_cast<std::size_t>(phase)];
 }
 
+// Engines that can be called. Its lock is taken before an engine's, and never while one is held.
+struct Living {
+  std::mutex mutex;
+  std::vector<InstrumentedEngine*> engines;
+};
+
+Living& living() {
+  static Living* const instance = new Living;  // NOLINT: engines may outlive statics
+  return *instance;
+}
+
 }  // namespace
 
 InstrumentedEngine::InstrumentedEngine(std::unique_ptr<Engine> engine, EngineIdentity identity,
@@ -31,22 +42,39 @@ Status InstrumentedEngine::create(std::unique_ptr<Engine> engine, EngineIdentity
                                   std::unique_ptr<InstrumentedEngine>& out) {
   std::unique_ptr<InstrumentedEngine> made(
       new InstrumentedEngine(std::move(engine), std::move(identity), std::move(options)));
-  const std::lock_guard lock(made->mutex_);
-  auto status = made->apply(true);
-  if (status.ok()) status = made->engine_->prepare();
-  if (!status.ok()) {
-    made->entry_->update([&](EngineInfo& info) { info.last_error = status.message; });
-    return status;
+  {
+    const std::lock_guard lock(made->mutex_);
+    auto status = made->apply(true);
+    if (status.ok()) status = made->engine_->prepare();
+    if (!status.ok()) {
+      made->entry_->update([&](EngineInfo& info) { info.last_error = status.message; });
+      return status;
+    }
+    made->entry_->update([&](EngineInfo& info) {
+      info.contexts = made->engine_->contexts();
+      info.attachments = made->engine_->attachments();
+    });
   }
-  made->entry_->update([&](EngineInfo& info) {
-    info.contexts = made->engine_->contexts();
-    info.attachments = made->engine_->attachments();
-  });
+  const std::lock_guard lock(living().mutex);
+  living().engines.push_back(made.get());
   out = std::move(made);
-  return status;
+  return Status::success();
+}
+
+void InstrumentedEngine::apply_everywhere() {
+  const std::lock_guard lock(living().mutex);
+  for (auto* engine : living().engines) {
+    const std::lock_guard one(engine->mutex_);
+    // What fails is on record, and the next call tries no more than this one.
+    if (config_generation() != engine->applied_generation_) (void)engine->apply(false);
+  }
 }
 
 InstrumentedEngine::~InstrumentedEngine() {
+  {
+    const std::lock_guard lock(living().mutex);
+    std::erase(living().engines, this);
+  }
   const std::lock_guard lock(mutex_);
   if (level_.load(std::memory_order_relaxed) >= Level::layers) {
     // What an asynchronous engine measured of its last call is known only now.

@@ -54,6 +54,11 @@ class TORCHTRT_VIZ_API InstrumentedEngine {
                        std::unique_ptr<InstrumentedEngine>& out);
   ~InstrumentedEngine();
 
+  // Brings every living engine up to the process-wide configuration now instead of at its next call: what
+  // that takes, such as a new execution context for layers, is then no part of a call that somebody measures.
+  // Waits for calls that are under way.
+  static void apply_everywhere();
+
   // Whether the next call may be measured: tells an adapter to note when it was entered.
   bool may_measure() const noexcept { return level_.load(std::memory_order_relaxed) != Level::off; }
 

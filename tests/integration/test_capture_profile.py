@@ -351,6 +351,39 @@ def test_a_disk_that_is_all_but_full_is_refused_at_the_start(monkeypatch, tmp_pa
     assert registry.running() is None
 
 
+def test_a_start_that_fails_leaves_everything_as_it_was(demo, program, capture_module, monkeypatch):
+    from torchtrt_viz.capture.torch_activity import TorchActivity
+
+    def fail(self):
+        raise CaptureError("made to fail")
+
+    monkeypatch.setattr(TorchActivity, "start", fail)
+    before = capture_module.get_profile()
+    with pytest.raises(CaptureError, match="made to fail"):
+        tv.profile(level="layers", activities="cpu").start()
+    after = capture_module.get_profile()
+    assert (after["execution"], after["level"]) == (before["execution"], before["level"])
+    assert not program._session.recording
+    monkeypatch.undo()
+    with tv.profile(level="phases", activities="cpu") as capture:
+        program(*demo.inputs)
+    assert (capture.trace.spans["kind"] == "method").sum() == 1
+
+
+def test_engines_change_over_before_the_block_and_not_in_it(demo, capture_module):
+    with tv.Program(demo.path) as program:
+        program(*demo.inputs)
+        assert {(e["level"], e["contexts"]) for e in program.engines()} == {("off", 1)}
+        with tv.profile(level="layers", activities="none"):
+            assert {(e["level"], e["level_source"], e["attachments"]) for e in program.engines()} == {
+                ("layers", "process", 1)
+            }
+            program(*demo.inputs)
+        with tv.profile(level="layers", activities="none"):
+            program(*demo.inputs)
+        assert {e["attachments"] for e in program.engines()} == {1}
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this torch records cuda")
 def test_an_activity_that_torch_cannot_record_is_refused(capture_module):
     before = capture_module.get_profile()

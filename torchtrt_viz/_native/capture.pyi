@@ -217,6 +217,9 @@ def reset_profile() -> int:
 def set_rank(rank: int | None) -> None:
     """Say which rank this process is: it becomes part of the sidecars' names (else from ``RANK``)."""
 
+def apply_profile() -> None:
+    """Have every living engine take over the configuration now, instead of at its next call."""
+
 def flush_sidecars() -> None:
     """Write every engine's sidecars that are behind."""
 

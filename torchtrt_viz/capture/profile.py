@@ -295,6 +295,8 @@ class Capture:
         begin = time.perf_counter()
         activities = chosen_activities(self.options)
         with contextlib.ExitStack() as undo:
+            undo.callback(self._abandon)
+            self._reach_engines()
             if activities:
                 self._torch = TorchActivity(self.options, activities, Path(self._artifacts().name))
                 self._torch.start()
@@ -304,13 +306,21 @@ class Capture:
                     "no torch activity: torch was not loaded when the capture began (import torch before it, "
                     "or ask for activities='cpu')"
                 )
-            undo.callback(self._restore_profile)
-            self._reach_engines()
             for program in registry.programs():
                 if not program.closed:
                     self.include(program, len(program._session.blocks()))
             undo.pop_all()
         self.start_seconds = time.perf_counter() - begin
+
+    def _abandon(self) -> None:
+        """Undo what a start that failed had begun."""
+        for program in self._included:
+            program._record(False)
+        self._included.clear()
+        if self._recording is not None:
+            self._recording.stop()
+            self._recording = None
+        self._restore_profile()
 
     def _reach_engines(self) -> None:
         """Switch on every engine of the process, now or when the first of them comes to be."""
@@ -325,6 +335,8 @@ class Capture:
             format=self.options.format,
             path_prefix=self.options.path_prefix,
         )
+        # engines change over now, so that the first call in the block does not pay for it
+        native.apply_profile()
 
     def _end(self) -> None:
         """Stop everything; what fails is a problem to report, and stops nothing else from being kept."""
@@ -338,6 +350,8 @@ class Capture:
                 self._torch_file = self._torch.stop()
             except CaptureError as error:
                 self.problems.append(str(error))
+        with self._reporting("sidecar files could not be written"):
+            self._flush_sidecars()
         with self._reporting("the process-wide profiling settings could not be restored"):
             self._restore_profile()
         columns = None if self._recording is None else self._recording.stop()
@@ -357,6 +371,11 @@ class Capture:
         native = _loaded_capture_module()
         if columns is not None and native is not None:
             self._columns = columns_of_others(columns, owned, native.clock_anchor())
+
+    def _flush_sidecars(self) -> None:
+        native = _loaded_capture_module()
+        if native is not None and self.options.format != "etdump":
+            native.flush_sidecars()
 
     def _restore_profile(self) -> None:
         native = _loaded_capture_module()
