@@ -116,9 +116,7 @@ Decoder::Step Decoder::take_events(bool last) {
     case Extractor::End::failed_behind:
       break;
   }
-  // The event at `at` was taken; its end is found once more, and what is behind it is looked at.
-  const Scanned event = scan_value(begin + outcome.at - 1, begin + fill_);
-  return take_carefully(static_cast<std::size_t>(event.end - begin), true, last);
+  return take_carefully(outcome.at - 1, true, last);
 }
 
 // The careful way: event by event from `from`, mending what the parser refuses. `behind` tells that an event
@@ -197,6 +195,7 @@ bool Decoder::take_text_of_mender(std::uint64_t at) {
 }
 
 bool Decoder::take_damaged(const char*& p, const char* end, bool last) {
+  const char* const begin = p;
   const std::uint64_t at = offset_of(p);
   MendOptions options;
   options.trust_quotes = false;
@@ -209,14 +208,22 @@ bool Decoder::take_damaged(const char*& p, const char* end, bool last) {
     limit = boundary == nullptr ? end : boundary;
     if (first == nullptr) first = limit;
     const char* const behind = mender_.mend(p, limit, options);
+    // A string that runs over the boundary would take the next event with it.
+    if (behind == nullptr && mender_.ended_in_string) break;
     if (behind == nullptr || (limit != end && skip_space(behind, limit) != limit)) continue;
     if (!take_text_of_mender(at)) continue;
     notes_.add(Note::damaged_event, at);
     p = behind;
     return true;
   }
-  notes_.add(last && first == end ? Note::truncated : Note::lost_event, at);
   p = first;
+  // Damage deep inside arguments, which are not looked at here, need not cost the event.
+  const auto capacity = static_cast<std::size_t>(buffer_.data() + buffer_.size() - begin);
+  if (first != end && extractor_.take_object(begin, static_cast<std::size_t>(first - begin), capacity, at)) {
+    notes_.add(Note::damaged_event, at);
+  } else {
+    notes_.add(last && first == end ? Note::truncated : Note::lost_event, at);
+  }
   return true;
 }
 

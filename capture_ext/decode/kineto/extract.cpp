@@ -37,6 +37,12 @@ std::string_view plain(std::string_view token) {
 
 bool is_null(std::string_view token) { return token.starts_with("null"); }
 
+// A token reaches to the next one. On-Demand passes over a string that is followed by a colon as if it were a
+// key; where a value should stand it is a sign of quotes that were not escaped.
+bool is_misplaced_key(std::string_view token) {
+  return token.front() == '"' && token.data()[token.size()] == ':';
+}
+
 std::uint32_t code(Interner& interner, std::string_view token) {
   return is_null(token) ? Interner::kNone : interner.code(plain(token));
 }
@@ -53,12 +59,13 @@ Extractor::Outcome Extractor::take_list(const char* text, std::size_t size, std:
   if (parser_.iterate(text, size, capacity).get(document)) return {End::failed, 1};
   ondemand::array list;
   if (document.get_array().get(list)) return {End::failed, 1};
-  const char* last = nullptr;
+  const char* behind =
+      text + 1;  // the last event that was taken, before the comma or bracket that follows it
+  bool any = false;
   for (auto element : list) {
     Value value;
     if (std::move(element).get(value)) {
-      return last == nullptr ? Outcome{End::failed, 1}
-                             : Outcome{End::failed_behind, static_cast<std::size_t>(last - text)};
+      return {any ? End::failed_behind : End::failed, static_cast<std::size_t>(behind - text)};
     }
     const char* const at = value.raw_json_token().data();
     event_ = Event();
@@ -68,14 +75,13 @@ Extractor::Outcome Extractor::take_list(const char* text, std::size_t size, std:
       return {End::failed, static_cast<std::size_t>(at - text)};
     }
     collector_.add(event_, series_);
-    last = at;
+    any = true;
+    if (document.current_location().get(behind)) behind = text + size - 1;
   }
   // The list's own end may stand before the one that the caller put there.
-  const char* const end = text + size;
-  const char* behind = last == nullptr ? text + 1 : scan_value(last, end).end;
-  behind = skip_space(behind, end);
-  if (behind >= end - 1) return {End::text, size - 1};
-  return {End::closed, static_cast<std::size_t>(behind - text)};
+  behind = skip_space(behind, text + size - 1);
+  const auto at = static_cast<std::size_t>(behind - text);
+  return {at == size - 1 ? End::text : End::closed, at};
 }
 
 bool Extractor::take_object(const char* text, std::size_t size, std::size_t capacity, std::uint64_t at) {
@@ -98,40 +104,42 @@ bool Extractor::read(ondemand::object& object) {
     if (std::move(result).get(field)) return false;
     const char* const key = field.key().raw();
     Value& value = field.value();
+    const std::string_view token = value.raw_json_token();
+    if (is_misplaced_key(token)) return false;
     switch (*key) {
       case 'p':
         if (is(key, "ph")) {
-          const std::string_view text = plain(value.raw_json_token());
+          const std::string_view text = plain(token);
           event.phase = text.empty() ? '\0' : text.front();
         } else if (is(key, "pid")) {
-          event.process = code(strings_.idents, value.raw_json_token());
+          event.process = code(strings_.idents, token);
         }
         break;
       case 'c':
-        if (is(key, "cat")) event.category = code(strings_.categories, value.raw_json_token());
+        if (is(key, "cat")) event.category = code(strings_.categories, token);
         break;
       case 'n':
-        if (is(key, "name")) event.name = code(strings_.names, value.raw_json_token());
+        if (is(key, "name")) event.name = code(strings_.names, token);
         break;
       case 't':
         if (is(key, "ts")) {
-          event.ts_state = read_time(value.raw_json_token().data(), event.ts);
+          event.ts_state = read_time(token.data(), event.ts);
         } else if (is(key, "tid")) {
-          event.thread = code(strings_.idents, value.raw_json_token());
+          event.thread = code(strings_.idents, token);
         }
         break;
       case 'd':
-        if (is(key, "dur")) event.dur_state = read_time(value.raw_json_token().data(), event.dur);
+        if (is(key, "dur")) event.dur_state = read_time(token.data(), event.dur);
         break;
       case 'i':
-        if (is(key, "id")) event.id = plain(value.raw_json_token());
+        if (is(key, "id")) event.id = plain(token);
         break;
       case 's':
-        if (is(key, "scope")) event.scope = plain(value.raw_json_token());
+        if (is(key, "scope")) event.scope = plain(token);
         break;
       case 'b':
         if (is(key, "bp")) {
-          const std::string_view text = plain(value.raw_json_token());
+          const std::string_view text = plain(token);
           event.binding = text.empty() ? '\0' : text.front();
         }
         break;
@@ -156,61 +164,61 @@ bool Extractor::read_args(Value& value) {
     ondemand::field field;
     if (std::move(result).get(field)) return false;
     const char* const key = field.key().raw();
-    Value& inner = field.value();
+    const std::string_view token = field.value().raw_json_token();
+    if (is_misplaced_key(token)) return false;
     if (maybe_counter) [[unlikely]] {
-      const std::string_view token = inner.raw_json_token();
       const std::string_view name(key, static_cast<std::size_t>(string_end(key, token.data()) - key));
       series_.emplace_back(name, token);
     }
-    read_arg(key, inner);
+    read_arg(key, token);
   }
   return true;
 }
 
-void Extractor::read_arg(const char* key, Value& value) {
+void Extractor::read_arg(const char* key, std::string_view token) {
   Event& event = event_;
   switch (*key) {
     case 'E':
-      if (is(key, "External id")) read_id(value.raw_json_token(), event.external_id);
+      if (is(key, "External id")) read_id(token, event.external_id);
       break;
     case 'e':  // as older producers write it
-      if (is(key, "external id")) read_id(value.raw_json_token(), event.external_id);
+      if (is(key, "external id")) read_id(token, event.external_id);
       break;
     case 'c':
-      if (is(key, "correlation")) read_id(value.raw_json_token(), event.correlation);
+      if (is(key, "correlation")) read_id(token, event.correlation);
       break;
     case 'd':
-      if (is(key, "device")) event.has_device = read_integer(value.raw_json_token().data(), event.device);
+      if (is(key, "device")) event.has_device = read_integer(token.data(), event.device);
       break;
     case 's':
       if (is(key, "stream")) {
         std::int64_t stream = 0;
-        event.has_stream = read_integer(value.raw_json_token().data(), stream);
+        event.has_stream = read_integer(token.data(), stream);
       } else if (is(key, "sort_index")) {
-        (void)read_integer(value.raw_json_token().data(), event.sort_index);
+        (void)read_integer(token.data(), event.sort_index);
       }
       break;
     case 'f':
-      if (is(key, "finished")) event.unfinished = value.raw_json_token().starts_with("false");
+      if (is(key, "finished")) event.unfinished = token.starts_with("false");
       break;
     case 'n':
-      if (is(key, "name")) event.label = plain(value.raw_json_token());
+      if (is(key, "name")) event.label = plain(token);
       break;
     case 'l':
-      if (is(key, "labels")) event.label = plain(value.raw_json_token());
+      if (is(key, "labels")) event.label = plain(token);
       break;
     case 'T':
       if (is(key, "Total Allocated")) {
-        event.has_memory_totals = read_integer(value.raw_json_token().data(), event.allocated);
+        event.has_memory_totals = read_integer(token.data(), event.allocated);
       } else if (is(key, "Total Reserved")) {
-        (void)read_integer(value.raw_json_token().data(), event.reserved);
+        (void)read_integer(token.data(), event.reserved);
       }
       break;
     case 'D':
       if (is(key, "Device Type")) {
-        (void)read_integer(value.raw_json_token().data(), event.device_type);
+        (void)read_integer(token.data(), event.device_type);
       } else if (is(key, "Device Id")) {
-        (void)read_integer(value.raw_json_token().data(), event.device_id);
+        (void)read_integer(token.data(), event.device_id);
       }
       break;
     default:

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "decode/kineto/collector.hpp"
 #include "decode/kineto/event.hpp"
@@ -21,7 +21,7 @@ class Extractor {
     text,    // every event was taken; the list goes on behind the text
     closed,  // the list's "]" stands at `at`
     failed,  // the element at `at` is damaged; all before it were taken
-    // The events up to and including the one at `at` were taken, and what follows it is damaged.
+    // All events before `at` were taken; there something else stands than a comma or the list's end.
     failed_behind,
   };
   struct Outcome {
@@ -42,7 +42,7 @@ class Extractor {
 
   bool read(simdjson::ondemand::object& object);
   bool read_args(Value& value);
-  void read_arg(const char* key, Value& value);
+  void read_arg(const char* key, std::string_view token);
 
   Strings& strings_;
   Collector& collector_;

@@ -25,6 +25,8 @@ Located locate_event(const char* p, const char* end, bool last, Mender& mender, 
     if (boundary == nullptr && !last) return Located::need_more;
     limit = boundary == nullptr ? end : boundary;
     const char* const behind = mender.mend(p, limit, options);
+    // A string that runs over the boundary would take the next event with it.
+    if (behind == nullptr && mender.ended_in_string) break;
     if (behind == nullptr || (limit != end && skip_space(behind, limit) != limit)) continue;
     text = mender.text();
     return Located::found;

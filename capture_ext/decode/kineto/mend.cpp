@@ -186,6 +186,7 @@ const char* Mender::string(const char* p, Place place) {
       ++p;
     }
   }
+  ended_in_string = true;
   return nullptr;
 }
 
@@ -255,6 +256,7 @@ const char* Mender::mend(const char* p, const char* end, const MendOptions& opti
   end_ = end;
   options_ = options;
   control_characters = invalid_bytes = structure = 0;
+  ended_in_string = false;
   bool comma = false;      // one was read since the last value
   bool value_next = true;  // else a key, or a comma
   bool first = true;       // of the container

@@ -30,7 +30,8 @@ class Mender {
   // What the last call did.
   std::uint64_t control_characters = 0;
   std::uint64_t invalid_bytes = 0;
-  std::uint64_t structure = 0;  // quotes and commas
+  std::uint64_t structure = 0;   // quotes and commas
+  bool ended_in_string = false;  // it failed because a string does not end
 
  private:
   enum class Place : unsigned char { key, member, item };
