@@ -1,0 +1,31 @@
+"""``%load_ext torchtrt_viz``: the magics ``%%trtprofile`` and ``%trtprofile``.
+
+The data flow: `options` reads a magic's line, `cell` turns a marked cell into the same code inside a capture,
+`session` runs that capture, `output` shows what it found, `magics` is the ordinary magic (line form, help),
+and `complete` completes options.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["load_ipython_extension", "unload_ipython_extension"]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add the magics to an IPython shell; loading twice changes nothing. Prints nothing."""
+    from torchtrt_viz.magic import cell, complete, magics
+
+    cell.install(shell)
+    magics.install(shell)
+    complete.install(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Remove everything that `load_ipython_extension` added."""
+    from torchtrt_viz.magic import cell, complete, magics, session
+
+    session.forget(shell)
+    complete.uninstall(shell)
+    magics.uninstall(shell)
+    cell.uninstall(shell)

@@ -1,0 +1,299 @@
+"""What a magic shows: a static bundle that every viewer keeps, then the timeline widget, apart from it.
+
+A widget and HTML in one bundle would hide the HTML wherever no kernel runs. The HTML has no script, no style
+sheet and no SVG, which untrusted notebooks lose; every name in it is escaped.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
+from torchtrt_viz.magic.options import MagicOptions
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchtrt_viz.capture.profile import Capture
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["check_target", "deliver", "reference"]
+
+#: table of the trace -> heading, columns, rows
+_TABLES: dict[str, tuple[str, list[str], int]] = {
+    "delegates": (
+        "Delegates (host time)",
+        [
+            "delegate",
+            "backend",
+            "engine_runtime",
+            "calls",
+            "host_total_ns",
+            "host_mean_ns",
+            "launch_overhead_ns",
+            "layers_ns",
+            "gpu_ns",
+        ],
+        10,
+    ),
+    "phases": (
+        "Phases of delegate calls (host time)",
+        ["delegate", "phase", "calls", "total_ns", "mean_ns", "pct"],
+        16,
+    ),
+    "layers": ("Layers of engines", ["engine", "name", "calls", "total_ns", "pct", "domain"], 10),
+}
+_OPERATOR_ROWS = 30
+_COMPARED = ["level", "name", "domain", "verdict", "change_pct", "a_ns", "b_ns"]
+
+
+@dataclass(frozen=True)
+class _Section:
+    heading: str
+    table: str
+    frame: pd.DataFrame
+    more: int = 0
+
+
+def check_target(path: Path, force: bool) -> None:
+    """Refuse a place for ``--save`` before anything runs, rather than after it.
+
+    Raises
+    ------
+    CaptureError
+        When something is there already and ``force`` is not set.
+    """
+    taken = path if path.suffix == ".html" or path.is_file() else path / "capture.json"
+    if taken.exists() and (not force or taken.is_dir() or (path.is_file() and path.suffix != ".html")):
+        raise CaptureError(f"{taken} exists already: save to another place, or add --force to overwrite it")
+
+
+def reference(name: str, namespace: Mapping[str, Any]) -> Trace:
+    """Return the trace to compare with, by the name that the user gave.
+
+    Raises
+    ------
+    OptionError
+        When nothing suitable has that name.
+    """
+    from torchtrt_viz.capture.profile import Capture, last
+    from torchtrt_viz.trace import Trace
+
+    value = last() if name == "last" and "last" not in namespace else namespace.get(name)
+    if isinstance(value, Capture):
+        return value.trace
+    if isinstance(value, Trace):
+        return value
+    found = "nothing" if value is None else f"a {type(value).__name__}"
+    raise OptionError(
+        "compare", name, f"a capture or trace is needed there, found {found}; -o NAME binds a capture"
+    )
+
+
+def deliver(capture: Capture, options: MagicOptions, shell: Any, compared: Trace | None) -> None:
+    """Write and show what the options ask for.
+
+    Raises
+    ------
+    TorchTrtVizError
+        When the capture cannot be read or written.
+    """
+    notes = []
+    if options.save is not None:
+        notes.append(f"saved to {_save(capture, Path(options.save), options.force)}")
+    if options.keep:
+        folder = Path(tempfile.mkdtemp(prefix="trtprofile-"))
+        notes.append(f"raw files kept in {capture.save(folder, force=True)}")
+    if options.view == "none":
+        if options.save is not None or options.keep:
+            print("\n".join(notes))
+        return
+    if capture.options.level == "off":
+        print("trtprofile: level off, nothing was captured")
+        return
+    _publish(shell, *_bundle(capture, options.view, notes, compared))
+    if options.view in (None, "timeline"):
+        _show_timeline(capture, shell, asked=options.view == "timeline")
+
+
+def _save(capture: Capture, path: Path, force: bool) -> Path:
+    if path.suffix != ".html":
+        return capture.save(path, force=force)
+    capture.trace.to_html(path)
+    return path
+
+
+def _publish(shell: Any, text: str, html: str) -> None:
+    if _has_frontend(shell):
+        shell.display_pub.publish({"text/plain": text, "text/html": html})
+    else:
+        print(text)
+
+
+def _has_frontend(shell: Any) -> bool:
+    """Whether a notebook is on the other side; a terminal gets text."""
+    return getattr(shell, "kernel", None) is not None
+
+
+def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
+    if len(capture.trace.spans) == 0:
+        return
+    if not _has_frontend(shell):
+        if asked:
+            print("trtprofile: the timeline needs a notebook", file=sys.stderr)
+        return
+    from IPython.display import display
+
+    try:
+        import ipywidgets  # noqa: F401
+
+        display(capture.trace.timeline())
+    except ImportError as error:
+        missing = error if isinstance(error, MissingDependencyError) else None
+        print(missing or MissingDependencyError("ipywidgets", "lab", "show the timeline"), file=sys.stderr)
+
+
+def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trace | None) -> tuple[str, str]:
+    """Return the static report as text and as HTML."""
+    from torchtrt_viz.report.markup import escape
+    from torchtrt_viz.report.static_html import static_html, static_text
+
+    trace = capture.trace
+    head = _headline(capture)
+    warning = _ending(capture)
+    sections = _sections(trace, view, compared)
+    texts = [head, *([warning] if warning else [])]
+    parts = [f'<div style="font-weight:600">{escape(head)}</div>']
+    if warning:
+        parts.append(f'<div style="color:#b3261e;font-weight:600">{escape(warning)}</div>')
+    if len(trace.spans) == 0:
+        nothing = (
+            "Nothing was recorded: no program ran, and no torch operator. Load programs with "
+            "torchtrt_viz.Program, or import torch before the cell."
+        )
+        texts.append(nothing)
+        parts.append(f"<div>{escape(nothing)}</div>")
+    elif view != "table":
+        texts.append(static_text(trace))
+        parts.append(static_html(trace))
+    for section in sections:
+        texts += _text_table(section)
+        parts.append(_html_table(section))
+    closing = [*notes, *_costs(capture), *(f"not captured: {problem}" for problem in capture.problems)]
+    texts += closing
+    parts += [f'<div style="font-size:12px">{escape(note)}</div>' for note in closing]
+    return "\n".join(texts), f'<div style="margin:4px 0">{"".join(parts)}</div>'
+
+
+def _headline(capture: Capture) -> str:
+    from torchtrt_viz.report.columns import duration
+
+    runs = sum(recorded.runs for recorded in capture._recorded)
+    words = [f"trtprofile: level {capture.options.level}", f"block {duration(capture.wall_seconds * 1e9)}"]
+    if runs:
+        words.append(f"{runs} program run{'s' if runs != 1 else ''}")
+    return ", ".join(words)
+
+
+def _ending(capture: Capture) -> str:
+    error = capture.error
+    return "" if error is None else f"the cell raised {type(error).__name__}; the trace ends there"
+
+
+def _costs(capture: Capture) -> list[str]:
+    """Say what the capture itself cost, from its own summary."""
+    summary = capture.summary()
+    rows = {str(row["item"]): row for row in summary.to_dict("records")}
+    inside = rows.get("recording inside the block")
+    if inside is None or not str(inside["note"]):
+        return []
+    return [f"cost of recording, estimated: {inside['value']} {inside['unit']} ({inside['note']})"]
+
+
+def _sections(trace: Trace, view: str | None, compared: Trace | None) -> list[_Section]:
+    out = []
+    if compared is not None:
+        out.append(_comparison(compared, trace))
+    if view == "table":
+        frame = trace.operators()
+        out.append(_section("Operators (host)", "operators", frame, list(frame.columns), _OPERATOR_ROWS))
+        return out
+    for name, (heading, columns, rows) in _TABLES.items():
+        frame = getattr(trace, name)()
+        if len(frame):
+            out.append(_section(heading, name, frame, columns, rows))
+    return out
+
+
+def _section(heading: str, table: str, frame: pd.DataFrame, columns: list[str], rows: int) -> _Section:
+    known = [column for column in columns if column in frame.columns and not frame[column].isna().all()]
+    return _Section(heading, table, frame[known].head(rows), max(0, len(frame) - rows))
+
+
+def _comparison(before: Trace, after: Trace) -> _Section:
+    from torchtrt_viz.analysis.compare import compare
+
+    table = compare(before, after)
+    counts = table["verdict"].value_counts()
+    words = ", ".join(f"{int(counts[verdict])} {verdict}" for verdict in counts.index if counts[verdict])
+    changed = table[~table["verdict"].isin(["same", "unclear"])]
+    return _section(f"Compared: {words or 'nothing in common'}", "compare", changed, _COMPARED, 20)
+
+
+def _text_table(section: _Section) -> list[str]:
+    from torchtrt_viz.report.columns import one_line, show
+
+    lines = [section.heading]
+    columns = show(section.frame, section.table)
+    texts = [[column.title, *(_cut(one_line(text)) for text in column.texts)] for column in columns]
+    widths = [max(map(len, column)) for column in texts]
+    for row in range(len(section.frame) + 1 if len(section.frame) else 0):
+        cells = [
+            text[row].rjust(width) if column.numeric else text[row].ljust(width)
+            for text, width, column in zip(texts, widths, columns, strict=True)
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+    if section.more:
+        lines.append(f"  {section.more} more")
+    return lines
+
+
+def _cut(text: str, width: int = 48) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _html_table(section: _Section) -> str:
+    from torchtrt_viz.report.columns import show
+    from torchtrt_viz.report.markup import escape
+
+    columns = show(section.frame, section.table)
+    styles = [
+        "padding:1px 10px;vertical-align:top;text-align:"
+        + ("right;white-space:nowrap" if column.numeric else "left;max-width:480px;overflow-wrap:break-word")
+        for column in columns
+    ]
+
+    def row(tag: str, texts: list[str]) -> str:
+        cells = (
+            f'<{tag} style="{style}">{escape(text)}</{tag}>'
+            for style, text in zip(styles, texts, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+    body = "".join(row("td", [column.texts[i] for column in columns]) for i in range(len(section.frame)))
+    more = f'<div style="font-size:12px">{section.more} more</div>' if section.more else ""
+    return (
+        f'<div style="margin-top:8px;font-weight:600">{escape(section.heading)}</div>'
+        + (
+            '<table style="border-collapse:collapse;font-size:12px"><thead>'
+            f"{row('th', [column.title for column in columns])}</thead><tbody>{body}</tbody></table>"
+            if len(section.frame)
+            else ""
+        )
+        + more
+    )
