@@ -58,7 +58,10 @@ std::shared_ptr<Sidecar> Sidecar::make(std::shared_ptr<EngineEntry> engine, Side
 }
 
 Sidecar::Sidecar(std::shared_ptr<EngineEntry> engine, SidecarKind kind)
-    : engine_(std::move(engine)), kind_(kind) {}
+    : engine_(std::move(engine)),
+      kind_(kind),
+      engine_id_(engine_->info().engine_id),
+      runtime_(engine_->info().identity.runtime) {}
 
 Sidecar::~Sidecar() { (void)flush(); }
 
@@ -224,6 +227,8 @@ std::string Sidecar::span_args(const SpanRecord& span) const {
   }
   json.text("timing", kTimingNames[static_cast<std::size_t>(span.timing)])
       .text("domain", span.on_device ? "gpu" : "host");
+  // The array form of a package's files has no place for what is true of all events.
+  if (kind_ == SidecarKind::package) json.text("engine_id", engine_id_).text("engine_runtime", runtime_);
   json.close();
   return args;
 }
@@ -288,7 +293,7 @@ std::string Sidecar::trex() const {
     if (!layers_[i].samples.empty()) row.median_ns = median(layers_[i].samples);
     rows.push_back(std::move(row));
   }
-  return trex_profile(calls_, rows);
+  return trex_profile(calls_, rows, engine_->info().identity.runtime);
 }
 
 std::string Sidecar::package_layers() const {

@@ -71,6 +71,7 @@ class TORCHTRT_VIZ_API Sidecar {
 
   const std::shared_ptr<EngineEntry> engine_;
   const SidecarKind kind_;
+  const std::string engine_id_, runtime_;
   bool active_ = false;  // changed and read under the engine's mutex
   mutable std::mutex mutex_;
   Format format_ = Format::perfetto;

@@ -14,12 +14,15 @@ double milliseconds(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs
 
 }  // namespace
 
-std::string trex_profile(std::int64_t calls, std::span<const LayerTotal> layers) {
+std::string trex_profile(std::int64_t calls, std::span<const LayerTotal> layers, std::string_view runtime) {
   if (layers.empty()) return "[]\n";
   std::int64_t sum = 0;  // in whole ns: a float sum loses ticks on long runs
   for (const auto& layer : layers) sum += layer.total_ns;
   std::string out = "[\n  ";
-  JsonObject(out).integer("count", calls).close();
+  JsonObject header(out);
+  header.integer("count", calls);
+  if (!runtime.empty()) header.text("engine_runtime", runtime);
+  header.close();
   for (const auto& layer : layers) {
     out += ",\n  ";
     const auto total = static_cast<double>(layer.total_ns);

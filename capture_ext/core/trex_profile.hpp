@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/visibility.hpp"
 
@@ -16,9 +17,11 @@ struct LayerTotal {
   std::optional<std::int64_t> median_ns;  // of one call
 };
 
-// [{"count": calls}, {"name", "timeMs" (total), "averageMs" (of one call), "medianMs", "percentage"}, ...].
-// Percentages are of the sum and null where the sum is 0, averages null where nothing was called; no row, no
-// header: an empty list.
-TORCHTRT_VIZ_API std::string trex_profile(std::int64_t calls, std::span<const LayerTotal> layers);
+// [{"count": calls, "engine_runtime": runtime}, {"name", "timeMs" (total), "averageMs" (of one call),
+// "medianMs", "percentage"}, ...]. Percentages are of the sum and null where the sum is 0, averages null
+// where nothing was called; no row, no header: an empty list. The runtime is left out where it is empty, as
+// trtexec has none.
+TORCHTRT_VIZ_API std::string trex_profile(std::int64_t calls, std::span<const LayerTotal> layers,
+                                          std::string_view runtime = {});
 
 }  // namespace torchtrt_viz
