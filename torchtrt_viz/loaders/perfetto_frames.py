@@ -316,16 +316,29 @@ def _categorical(codes: np.ndarray, strings: list[str], missing: str | None) -> 
     )
 
 
+def _united(above: pd.Categorical, below: pd.Categorical) -> pd.Categorical:
+    """Concatenate two categoricals; the categories of the first come first."""
+    import pandas as pd
+
+    if list(above.categories) == list(below.categories):
+        codes = np.concatenate([above.codes, below.codes])
+        return pd.Categorical.from_codes(codes, categories=above.categories)
+    places = {text: code for code, text in enumerate(above.categories)}
+    new = [places.setdefault(text, len(places)) for text in below.categories]
+    table = np.array([*new, -1], np.int32)
+    codes = np.concatenate([above.codes.astype(np.int32), table[below.codes]])
+    return pd.Categorical.from_codes(codes, categories=pd.Index(list(places), dtype="str"))
+
+
 def _stacked(frame: pd.DataFrame, extra: pd.DataFrame) -> pd.DataFrame:
     """Append rows, with categories united and ``start_ns`` nullable."""
     import pandas as pd
-    from pandas.api.types import union_categoricals
 
     columns: dict[str, Any] = {}
     for name in frame.columns:
         above, below = frame[name].array, extra[name].array
         if isinstance(above, pd.Categorical):
-            columns[name] = union_categoricals([above, below])
+            columns[name] = _united(above, below)
         elif name == "start_ns":
             columns[name] = pd.concat([frame[name].astype("Int64"), extra[name]], ignore_index=True).array
         else:
