@@ -135,9 +135,19 @@ class CaptureSession:
         if self.capture is None or self.options is None or self.capture.state != "stopped":
             return
         try:
+            if self.options.capture.with_stack:
+                _clean(self.capture)
             deliver(self.capture, self.options, self.shell, self._reference)
         except TorchTrtVizError as failure:
             print(f"{self.name}: {failure}", file=sys.stderr)
+
+
+def _clean(capture: Capture) -> None:
+    """Leave the frames of the kernel and of the capture out of the capture's trace."""
+    from torchtrt_viz.magic.frames import without_own_frames
+
+    trace = without_own_frames(capture.trace, round(capture.wall_seconds * 1e9))
+    vars(capture)["trace"] = trace  # where its cached property keeps it
 
 
 def _keywords(options: MagicOptions) -> dict[str, Any]:
