@@ -152,7 +152,7 @@ def test_stacks_are_the_cells_own(torch_notebook: Any) -> None:
     )
     result = torch_notebook.run(code).result
     assert result is not None
-    assert re.search(r"True,\s+'.*work',\s+'.*: <module>'", result), result
+    assert re.search(r"True_?,\s+'.*work',\s+'.*: <module>'", result), result
 
 
 def test_a_program_with_delegates(program: Any) -> None:
