@@ -10,7 +10,7 @@ import click
 from torchtrt_viz.cli.output import heading, print_frame
 
 
-class Percent(click.ParamType):
+class Percent(click.ParamType[float]):
     """A percentage, with or without its sign: ``5%`` or ``5``."""
 
     name = "percent"
@@ -85,7 +85,10 @@ def command(
         "b_ns",
         "basis",
     ]
-    print_frame(shown, limit=limit, columns=columns)
+    if len(shown):
+        print_frame(shown, limit=limit, columns=columns)
+    else:
+        click.echo("nothing changed beyond the noise within the runs (--all shows every row)")
     if fail_on is not None:
         worse = regressions(table, fail_on)
         if len(worse):

@@ -17,7 +17,7 @@ __all__ = ["console", "heading", "print_frame", "print_questions", "print_warnin
 def console() -> Console:
     """Console on stdout; wide enough for a table when the output is not a terminal."""
     plain = Console()
-    return plain if plain.is_terminal else Console(width=160)
+    return plain if plain.is_terminal else Console(width=200)
 
 
 def heading(text: str) -> None:
@@ -32,10 +32,12 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) or (hasattr(value, "dtype") and value.dtype.kind in "iu"):
+    kind = value.dtype.kind if hasattr(value, "dtype") else ""
+    if isinstance(value, int) or kind in ("i", "u"):
         return f"{int(value):,}"  # type: ignore[call-overload]
-    if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
-        return f"{float(value):,.3f}"  # type: ignore[arg-type]
+    if isinstance(value, float) or kind == "f":
+        number = float(value)  # type: ignore[arg-type]
+        return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:,.2f}"
     if isinstance(value, (list, tuple, set)):
         return ", ".join(str(v) for v in value)
     return str(value)
@@ -50,27 +52,46 @@ def _clip(text: str, width: int) -> str:
 
 
 def print_frame(
-    frame: pd.DataFrame, *, limit: int | None = 20, columns: list[str] | None = None, width: int | None = 64
+    frame: pd.DataFrame,
+    *,
+    limit: int | None = 20,
+    columns: list[str] | None = None,
+    width: int | None = 48,
 ) -> None:
     """Print up to ``limit`` rows; names from files are shown as text, never as markup.
 
-    Text longer than ``width`` is shortened in its middle (None: never).
+    Text longer than ``width`` is shortened in its middle, and columns that do not fit beside the others are
+    named below instead of being squeezed (``width=None``: everything, however wide).
     """
     import pandas as pd
 
+    out = console()
     shown = frame if columns is None else frame[[c for c in columns if c in frame.columns]]
+    head = shown if limit is None else shown.head(limit)
+    cells = [
+        [text if width is None else _clip(text, width) for text in map(_cell, row)]
+        for row in head.itertuples(index=False, name=None)
+    ]
+    names = [str(name) for name in shown.columns]
+    kept: list[int] = []
+    used = 0
+    for position, name in enumerate(names):
+        needs = 2 + max([len(name), *(len(row[position]) for row in cells)])
+        if width is None or not kept or used + needs <= out.width:
+            kept.append(position)
+            used += needs
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in shown.columns:
-        numeric = pd.api.types.is_numeric_dtype(shown[name])
-        table.add_column(
-            Text(str(name)), justify="right" if numeric else "left", overflow="fold", max_width=90
-        )
-    for row in shown.head(limit if limit is not None else len(shown)).itertuples(index=False, name=None):
-        texts = [_cell(value) for value in row]
-        table.add_row(*[Text(text if width is None else _clip(text, width)) for text in texts])
-    console().print(table)
+    for position in kept:
+        numeric = pd.api.types.is_numeric_dtype(shown.iloc[:, position])
+        table.add_column(Text(names[position]), justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*[Text(row[position]) for position in kept])
+    out.print(table)
+    left_out = [name for position, name in enumerate(names) if position not in kept]
+    if left_out:
+        out.print(Text(f"columns that do not fit: {', '.join(left_out)}", style="dim"))
     if limit is not None and len(frame) > limit:
-        console().print(Text(f"... {len(frame) - limit} more rows (--limit)", style="dim"))
+        out.print(Text(f"... {len(frame) - limit} more rows", style="dim"))
 
 
 def print_questions(questions: pd.DataFrame) -> None:

@@ -26,7 +26,7 @@ TABLES = (
     "--table", "tables", multiple=True, type=click.Choice(TABLES), help="Show this table (repeatable)."
 )
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Rows of each table.")
-@click.option("--wide", is_flag=True, help="Never shorten names.")
+@click.option("--wide", is_flag=True, help="Shorten no names, leave out no columns.")
 @click.option("--format", "format_", help="Read as this format instead of telling it by the content.")
 @click.option("--strict", is_flag=True, help="Fail at the first damage instead of loading what is whole.")
 def command(
@@ -68,4 +68,4 @@ def command(
         if name == "questions":
             print_questions(frame)
         else:
-            print_frame(frame, limit=None if name == "summary" else limit, width=None if wide else 64)
+            print_frame(frame, limit=None if name == "summary" else limit, width=None if wide else 48)

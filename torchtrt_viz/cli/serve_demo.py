@@ -1,0 +1,67 @@
+"""``trtprofile serve-demo``: a serving engine of several processes, profiled together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from torchtrt_viz.cli.output import heading, print_frame
+
+
+@click.command("serve-demo")
+@click.option(
+    "-o",
+    "--output",
+    default="trtprofile-serve-demo",
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Profile folder.",
+)
+@click.option("--prefill", default=2, show_default=True, type=click.IntRange(1, 16), help="Prefill workers.")
+@click.option("--decode", default=2, show_default=True, type=click.IntRange(1, 16), help="Decode workers.")
+@click.option("--requests", default=8, show_default=True, type=click.IntRange(1), help="Requests to serve.")
+@click.option(
+    "--scheduled", is_flag=True, help="Record by a step schedule instead of one window over all workers."
+)
+@click.option(
+    "--http", "port", type=click.IntRange(0, 65535), help="Serve on, with the profiling routes on this port."
+)
+@click.option("--token", help="Bearer token for the routes.")
+def command(
+    output: Path,
+    prefill: int,
+    decode: int,
+    requests: int,
+    scheduled: bool,
+    port: int | None,
+    token: str | None,
+) -> None:
+    """Run the example engine: prefill and decode workers on the CPU, one profile per worker.
+
+    The workers exchange key-value caches over gloo; every rank's recording is parsed, packed, verified and
+    published in the background, and the session is loaded back at the end.
+    """
+    import torchtrt_viz as tv
+    from torchtrt_viz.examples.serving_pd.demo import run_demo
+
+    folder = run_demo(
+        output,
+        prefill=prefill,
+        decode=decode,
+        requests=requests,
+        window=not scheduled,
+        http_port=port,
+        token=token,
+        echo=click.echo,
+    )
+    if port is not None:
+        return
+    session = tv.load(folder)
+    assert isinstance(session, tv.Session)
+    click.echo(repr(session))
+    heading("Ranks")
+    print_frame(session.ranks)
+    heading("Operators over the ranks (host time, ns)")
+    print_frame(session.operators(), limit=10)
+    click.echo(f"\nload it with torchtrt_viz.load({str(folder)!r})")
