@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchtrt_viz.serving.annotations import unrecorded
     from torchtrt_viz.serving.api import (
         engine_step,
         local_profiler,
@@ -78,6 +79,7 @@ _HOME = {
     "recover": "recover",
     "serve_profile_app": "http",
     "start_profile": "api",
+    "unrecorded": "annotations",
     "stop_profile": "api",
     "wait_for_profile_artifacts": "api",
 }
@@ -99,6 +101,7 @@ __all__ = [  # noqa: RUF022 - in the order in which a reader meets them
     "PipeHub",
     "StoreHub",
     "StoreWorker",
+    "unrecorded",
     "recover",
     "add_profile_arguments",
     "profile_config_from_args",

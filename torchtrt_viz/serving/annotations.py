@@ -7,11 +7,12 @@ these names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-__all__ = ["PHASES", "annotation_name", "open_range"]
+__all__ = ["PHASES", "PhaseRange", "annotation_name", "asynchronous_danger", "open_range", "unrecorded"]
 
 PHASES = ("schedule", "prefill", "decode", "sampling", "kv_send", "kv_recv", "activate")
 """Phase names; other names are allowed, these are those that the tables know."""
@@ -60,10 +61,86 @@ def annotation_name(
     return f"{phase}[{' '.join(items)}]" if items else phase
 
 
-def open_range(recording: bool, phase: str, **ids: Any) -> AbstractContextManager[Any]:
-    """Return a range to be entered: torch's while something is recording, else one that does nothing."""
-    if not recording:
-        return _NOTHING
-    from torch.profiler import record_function
+# Ranges whose session ended while they were open and that were left during a later one; see `PhaseRange`.
+_abandoned: list[Any] = []
 
-    return record_function(annotation_name(phase, **ids))  # type: ignore[no-any-return]
+
+class PhaseRange:
+    """A range that survives the end of its session.
+
+    torch writes the end of a range into the memory of the session that it began in. Where that session is
+    over and another one records, that is freed memory, and the process crashes. Such a range is therefore
+    never ended.
+
+    Parameters
+    ----------
+    session
+        Returns the session that is recording now, None for none.
+    """
+
+    __slots__ = ("_began_in", "_function", "_name", "_session")
+
+    def __init__(self, session: Callable[[], object | None], name: str) -> None:
+        self._session = session
+        self._name = name
+
+    def __enter__(self) -> None:
+        from torch.profiler import record_function
+
+        self._began_in = self._session()
+        self._function = record_function(self._name)
+        self._function.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        now = self._session()
+        if now is None or now is self._began_in:
+            self._function.__exit__(None, None, None)
+        else:
+            _abandoned.append(self._function)  # destroying it would end it
+
+
+def open_range(
+    session: Callable[[], object | None], enabled: bool, phase: str, **ids: Any
+) -> AbstractContextManager[None]:
+    """Return a range to be entered, of no effect unless a session records and ranges are on."""
+    if not enabled or session() is None:
+        return _NOTHING
+    return PhaseRange(session, annotation_name(phase, **ids))
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Keep the operators that begin inside out of the recording.
+
+    Asynchronous communication over gloo (``isend``, ``irecv``, ``async_op=True``) has to begin in here
+    when it may still be in flight as a recording ends: torch 2.13 writes its end into freed memory then,
+    and the process crashes. A range around it still shows when it was begun::
+
+        with profiler.annotate("kv_send", request=r, transfer=x), unrecorded():
+            work = dist.isend(kv, dst)
+    """
+    global _used_unrecorded
+    import torch
+
+    _used_unrecorded = True
+    torch._C._autograd._enable_record_function(False)
+    try:
+        yield
+    finally:
+        torch._C._autograd._enable_record_function(True)
+
+
+_used_unrecorded = False
+
+
+def asynchronous_danger() -> str | None:
+    """Tell whether this process may have communication in flight that a stop would turn into a crash."""
+    distributed = sys.modules.get("torch.distributed")
+    if _used_unrecorded or distributed is None or not distributed.is_available():
+        return None
+    if not distributed.is_initialized() or "gloo" not in str(distributed.get_backend()):
+        return None
+    return (
+        "asynchronous gloo communication that is in flight when a recording ends crashes torch: begin it "
+        "inside torchtrt_viz.serving.unrecorded(), or finish it before"
+    )

@@ -288,6 +288,10 @@ class ProfileCoordinator:
     def _reply(self, session: SessionState, member: Member, received: Message) -> None:
         """Take a reply of the session that it is about, whenever it comes."""
         kind = received["type"]
+        if session.ended_by == "cancelled":
+            self._reply_to_cancel(member, received)
+            self._advance()
+            return
         if kind == "profile_error":
             if not member.over:
                 member.state, member.deadline = "failed", None
@@ -304,15 +308,24 @@ class ProfileCoordinator:
         else:
             member.take(received)
             ended = member.collection is not None and member.collection.state == "idle"
-            answered = kind == "profile_stopped"
-            if session.ended_by != "cancelled" and (answered or (ended and member.state == "recording")):
+            if kind == "profile_stopped" or (ended and member.state == "recording"):
                 # also when it was given up as missing: what it recorded is there after all
                 member.state, member.deadline, member.error = "stopped", None, None
-            elif answered and member.state in ("asked", "recording"):
-                member.deadline = None
         session.note(member)
         session.book.write(now=kind != "profile_artifacts")
         self._advance()
+
+    def _reply_to_cancel(self, member: Member, received: Message) -> None:
+        """Take a reply of a session whose start is being taken back, or was."""
+        if member.over:
+            return
+        if received["type"] == "profile_error":
+            member.state, member.deadline = "failed", None
+            member.error = str(received.get("error"))
+        elif received["type"] == "profile_started":
+            member.state = "cancelling"  # its stop is behind its start in the channel
+        elif received["type"] == "profile_stopped":
+            member.state, member.deadline = "stopped", None
 
     def _advance(self) -> None:
         """Move the current session on, as far as answers and deadlines allow."""
@@ -337,9 +350,13 @@ class ProfileCoordinator:
     def _take_back(self, session: SessionState) -> None:
         """Stop what has started, and tell those that are silent that the session is void."""
         session.state, session.ended_by = "cancelling", "cancelled"
+        deadline = time.monotonic() + self.settings.control_timeout_s
         for member in list(session.members.values()):
-            if member.state != "failed":
-                self._tell(session, member, message("profile_stop", session.session_id, cancel=True))
+            if member.state == "failed":
+                continue
+            if member.state == "recording":
+                member.state, member.deadline = "cancelling", deadline
+            self._tell(session, member, message("profile_stop", session.session_id, cancel=True))
 
     def _close(self, session: SessionState) -> None:
         session.state, session.stop_unix_ns = "idle", time.time_ns()

@@ -67,7 +67,7 @@ def profile_config_from_args(args: argparse.Namespace) -> ProfileConfig | None:
     given = {
         name.removeprefix("profile_"): value
         for name, value in vars(args).items()
-        if name.startswith("profile_") and value not in (None, False)
+        if name.startswith("profile_") and value is not None and value is not False
     }
     if not args.profile:
         if given:

@@ -61,8 +61,9 @@ class Member:
         if isinstance(collection, dict):
             known = CollectionStatus.__dataclass_fields__
             self.collection = CollectionStatus(**{k: v for k, v in collection.items() if k in known})
-        for item in received.get("artifacts") or []:
-            if isinstance(item, dict) and isinstance(item.get("cycle"), int):
+        artifacts = received.get("artifacts")
+        for item in artifacts if isinstance(artifacts, list) else []:
+            if isinstance(item, dict) and isinstance(item.get("cycle"), int) and "session_id" in item:
                 status = ArtifactStatus.from_dict({**item, "rank": self.identity.rank})
                 self.artifacts[status.cycle] = status
 
@@ -99,7 +100,7 @@ class SessionState:
         now = time.monotonic()
         late = [m for m in self.members.values() if m.deadline is not None and now > m.deadline]
         for member in late:
-            what = "start" if self.state in ("starting", "cancelling") else "stop"
+            what = "start" if member.state == "asked" else "stop"
             member.state, member.deadline = "missing", None
             member.error = f"no answer to the {what} in time"
         return late

@@ -111,6 +111,8 @@ class NativeRecording:
     ----------
     stop_s, export_s
         How long torch took to collect the last cycle, and to write it. Both held the interpreter.
+    warnings
+        What torch said about the options.
     """
 
     def __init__(
@@ -130,15 +132,20 @@ class NativeRecording:
         self.callback_error: BaseException | None = None
         self.stop_s = 0.0
         self.export_s = 0.0
-        self._profiler = torch.profiler.profile(
-            activities=[getattr(torch.profiler.ProfilerActivity, name.upper()) for name in activities],
-            schedule=None if schedule is None else torch.profiler.schedule(**schedule),
-            on_trace_ready=self._ready,
-            record_shapes=config.record_shapes,
-            profile_memory=config.profile_memory,
-            with_stack=config.with_stack,
-            with_flops=config.with_flops,
-        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self._profiler = torch.profiler.profile(
+                activities=[getattr(torch.profiler.ProfilerActivity, name.upper()) for name in activities],
+                schedule=None if schedule is None else torch.profiler.schedule(**schedule),
+                on_trace_ready=self._ready,
+                record_shapes=config.record_shapes,
+                profile_memory=config.profile_memory,
+                with_stack=config.with_stack,
+                with_flops=config.with_flops,
+            )
+        self.warnings = [str(w.message) for w in caught]
+        # True of every schedule that repeats, and what is wanted: each cycle is exported for itself.
+        warnings.filterwarnings("ignore", message="Warning: Profiler clears events at the end of each cycle")
         for key, value in metadata.items():
             self._profiler.preset_metadata_json(key, _quoted(value))
 

@@ -17,6 +17,7 @@ from torchtrt_viz.analysis.attributes import attribute, python_stacks
 from torchtrt_viz.analysis.flops import family, work_of
 from torchtrt_viz.analysis.intervals import length, merge
 from torchtrt_viz.analysis.operators import kernels, operators
+from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.loaders.kineto import read
 from torchtrt_viz.loaders.manifest import RANK_META
 from torchtrt_viz.loaders.options import LoadOptions
@@ -53,6 +54,9 @@ COLUMNS = {
 }
 _KINDS = ("operator", "annotation", "step", "runtime", "communication")
 _MOST_STEPS = 100_000
+_LOSS = ("truncated", "unclosed", "lost_event")
+"""Repairs that mean that a part of what was recorded is not in the file; others lose nothing."""
+
 _IDENTITY = ("session_id", "rank", "role", "instance", "host", "pid", "device", "cycle", "mode")
 
 
@@ -65,6 +69,10 @@ def parse_job_folder(folder: str) -> dict[str, Any]:
     config = meta.get("config") or {}
     options = LoadOptions(rank=int(meta["rank"]))
     trace = read(Source(root / "raw" / "trace.json"), options)
+    lost = [w for w in trace.meta["warnings"] if w.code in _LOSS]
+    if lost:
+        told = "; ".join(f"{w.message} (byte {w.offset})" for w in lost)
+        raise CaptureError(f"the recording is damaged: {told}")
     parsed = root / "parsed"
     parsed.mkdir(exist_ok=True)
 

@@ -93,6 +93,7 @@ class ArtifactPipeline:
         self._changed = threading.Condition()
         self._statuses: dict[str, ArtifactStatus] = {}
         self._jobs: dict[str, Job] = {}
+        self._only_clean: set[str] = set()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
@@ -171,8 +172,9 @@ class ArtifactPipeline:
                 continue  # what was never recorded whole cannot be made whole
             if not job.lock():
                 continue
-            if status.state == "failed":
-                status.state, status.stage, status.error = "queued", None, None
+            if status.state == "cleanup_failed":
+                self._only_clean.add(job.job_id)
+            status.state, status.stage, status.error = "queued", None, None
             self.submit(job, status)
             taken.append(status)
         return taken
@@ -196,7 +198,7 @@ class ArtifactPipeline:
 
     def process(self, job: Job, status: ArtifactStatus) -> ArtifactStatus:
         """Take one job from its export (or from where an earlier attempt was interrupted) to its archive."""
-        if status.state != "cleanup_failed":
+        if job.job_id not in self._only_clean:
             try:
                 self._make(job, status)
             except Exception as error:
@@ -207,6 +209,7 @@ class ArtifactPipeline:
 
     def _make(self, job: Job, status: ArtifactStatus) -> None:
         settings = self.settings
+        status.stage = "pack"
         self._on_stage("queued", job)
         if published_by(job) is not None:  # interrupted after publishing
             self._describe(job, status)
@@ -217,7 +220,6 @@ class ArtifactPipeline:
             status.stage = "export"
             raise CaptureError(damage)
         if job.collection is not None:
-            status.stage = "pack"
             write_rank_meta(job)
         self._enter(job, status, "parsing", "parse")
         begin = time.perf_counter()
@@ -280,6 +282,7 @@ class ArtifactPipeline:
     def _clean(self, job: Job, status: ArtifactStatus) -> None:
         """Delete the staged files of a published job; a failure is told apart and can be retried alone."""
         self._on_stage("clean", job)
+        self._only_clean.discard(job.job_id)
         try:
             job.unpublished.unlink(missing_ok=True)
             job.delete()

@@ -280,7 +280,7 @@ class RankProfiler:
         Records ``phase[request=... transfer=... tokens=...]`` while a session is active and
         ``settings.annotations`` is on; otherwise it does nothing.
         """
-        return open_range(self.settings.annotations and self._recording is not None, phase, **ids)
+        return open_range(lambda: self._recording, self.settings.annotations, phase, **ids)
 
     def request_begins(self, request: str) -> None:
         """Note that a request is in flight: a boundary of the recording that cuts it is told."""

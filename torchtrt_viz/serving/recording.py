@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.loaders.manifest import STAGING
+from torchtrt_viz.serving.annotations import asynchronous_danger
 from torchtrt_viz.serving.config import ProfileConfig
 from torchtrt_viz.serving.identity import RankIdentity
 from torchtrt_viz.serving.native import NativeRecording, resolve_activities
@@ -71,7 +72,10 @@ class Recording:
             _metadata(self._session_id, identity),
         )
         self._cycles_wanted = 1 if window else config.repeat
-        self.status.warnings += _caveats(config)
+        self.status.warnings += [*self._native.warnings, *_caveats(config)]
+        danger = asynchronous_danger()
+        if danger is not None:
+            self.status.warnings.append(danger)
 
     # -- life ------------------------------------------------------------------------------------------
 

@@ -58,9 +58,9 @@ def recover(
         status = _finish(folder, root, pipeline, sessions)
         if status is not None:
             done.append(status)
-    for manifest in (root / MANIFEST, *sorted(root.glob(f"*/{MANIFEST}"))):
-        if manifest.exists():
-            sessions.setdefault(manifest.parent)
+    for pattern, above in ((MANIFEST, 1), ("rank-*/cycle-*.tar.gz", 2)):
+        for path in (*sorted(root.glob(pattern)), *sorted(root.glob(f"*/{pattern}"))):
+            sessions.setdefault(path.parents[above - 1])
     for session in sessions:
         _update(session, [s for s in done if s.session_id == session.name])
     return done

@@ -199,7 +199,7 @@ class PDEngine:
 
     # -- the end -----------------------------------------------------------------------------------------
 
-    def close(self, timeout: float = 60.0) -> None:
+    def close(self, timeout: float = 120.0) -> None:
         """Stop the workers; each finishes its archives first."""
         for name in self.hub.alive:
             try:

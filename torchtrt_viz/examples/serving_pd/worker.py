@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from torchtrt_viz.examples.serving_pd.model import KVCache, ModelSize, TinyTransformer
+from torchtrt_viz.serving.annotations import unrecorded
 from torchtrt_viz.serving.identity import RankIdentity
 from torchtrt_viz.serving.profiler import RankProfiler
 from torchtrt_viz.serving.settings import Settings
@@ -150,8 +151,8 @@ class _Prefill(_Worker):
             logits, kv = self.model.prefill(prompt)
         with annotate("sampling", request=job["request"]):
             token = int(logits.argmax())
-        with annotate("kv_send", **ids):
-            kv = kv.contiguous()
+        kv = kv.contiguous()
+        with annotate("kv_send", **ids), unrecorded():
             work = dist.isend(kv, dst=job["to"], tag=job["tag"])
         self.sent[job["transfer"]] = (work, kv)
         self.pipe.send({"type": "prefilled", **ids, "token": token, "shape": list(kv.shape)})
