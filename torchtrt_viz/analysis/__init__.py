@@ -20,6 +20,7 @@ Host and device:
 `blocked_on_full_queue`
 `delegate_gaps`, `orchestration`            what happens between delegates
 `provenance`                                which events lead back to the model
+`critical_path`, `critical_path_summary`    what the end waited for, back to the beginning
 `copies`, `copy_bandwidth`                  how much was copied, which way, how fast
 `collectives`                               collectives of one rank and the bandwidth they reached
 `memory_peaks`, `memory_by_operator`        most memory in use, and who allocated it
@@ -61,6 +62,8 @@ _HOME = {
     "series_values": "trends",
     "variability": "scatter",
     "blocked_on_full_queue": "queues",
+    "critical_path": "critical",
+    "critical_path_summary": "critical",
     "delegate_gaps": "gaps",
     "flame_graph": "calltree",
     "folded_stacks": "calltree",
