@@ -195,6 +195,7 @@ class Writer {
         s_name_(column<std::int32_t>(spans, "name")),
         s_category_(column<std::int32_t>(spans, "category")),
         s_domain_(column<std::int32_t>(spans, "domain")),
+        s_timing_(column<std::int32_t>(spans, "timing")),
         s_start_(column<std::int64_t>(spans, "start_ns")),
         s_dur_(column<std::int64_t>(spans, "dur_ns")),
         s_correlation_(column<std::int64_t>(spans, "correlation")),
@@ -212,9 +213,10 @@ class Writer {
         f_source_(column<std::int64_t>(flows, "source")),
         f_target_(column<std::int64_t>(flows, "target")) {
     check(names, categories, runs);
-    const pf::SpanColumns span_columns{
-        view(s_lane_), view(s_name_),        view(s_category_), view(s_domain_),    view(s_start_),
-        view(s_dur_),  view(s_correlation_), view(s_external_), view(s_iteration_), view(s_run_)};
+    const pf::SpanColumns span_columns{view(s_lane_),      view(s_name_),        view(s_category_),
+                                       view(s_domain_),    view(s_timing_),      view(s_start_),
+                                       view(s_dur_),       view(s_correlation_), view(s_external_),
+                                       view(s_iteration_), view(s_run_)};
     const pf::InstantColumns instant_columns{view(i_lane_), view(i_name_), view(i_category_), view(i_domain_),
                                              view(i_ts_)};
     nb::gil_scoped_release released;
@@ -272,14 +274,14 @@ class Writer {
   void check(const std::vector<std::string>& names, const std::vector<std::string>& categories,
              const std::vector<std::string>& runs) const {
     const std::size_t spans = s_lane_.shape(0);
-    const bool same = s_name_.shape(0) == spans && s_category_.shape(0) == spans &&
-                      s_domain_.shape(0) == spans && s_start_.shape(0) == spans && s_dur_.shape(0) == spans &&
-                      s_correlation_.shape(0) == spans && s_external_.shape(0) == spans &&
-                      s_iteration_.shape(0) == spans && s_run_.shape(0) == spans &&
-                      i_name_.shape(0) == i_lane_.shape(0) && i_category_.shape(0) == i_lane_.shape(0) &&
-                      i_domain_.shape(0) == i_lane_.shape(0) && i_ts_.shape(0) == i_lane_.shape(0) &&
-                      c_ts_.shape(0) == c_lane_.shape(0) && c_value_.shape(0) == c_lane_.shape(0) &&
-                      f_target_.shape(0) == f_source_.shape(0);
+    const bool same =
+        s_name_.shape(0) == spans && s_category_.shape(0) == spans && s_domain_.shape(0) == spans &&
+        s_timing_.shape(0) == spans && s_start_.shape(0) == spans && s_dur_.shape(0) == spans &&
+        s_correlation_.shape(0) == spans && s_external_.shape(0) == spans && s_iteration_.shape(0) == spans &&
+        s_run_.shape(0) == spans && i_name_.shape(0) == i_lane_.shape(0) &&
+        i_category_.shape(0) == i_lane_.shape(0) && i_domain_.shape(0) == i_lane_.shape(0) &&
+        i_ts_.shape(0) == i_lane_.shape(0) && c_ts_.shape(0) == c_lane_.shape(0) &&
+        c_value_.shape(0) == c_lane_.shape(0) && f_target_.shape(0) == f_source_.shape(0);
     if (!same) throw std::invalid_argument("columns differ in length");
     const auto inside = [](const ConstColumn<std::int32_t>& codes, std::size_t size) {
       for (const std::int32_t code : view(codes)) {
@@ -289,8 +291,8 @@ class Writer {
     };
     if (!inside(s_name_, names.size()) || !inside(i_name_, names.size()) ||
         !inside(s_category_, categories.size()) || !inside(s_domain_, categories.size()) ||
-        !inside(i_category_, categories.size()) || !inside(i_domain_, categories.size()) ||
-        !inside(s_run_, runs.size())) {
+        !inside(s_timing_, categories.size()) || !inside(i_category_, categories.size()) ||
+        !inside(i_domain_, categories.size()) || !inside(s_run_, runs.size())) {
       throw std::invalid_argument("a code has no text");
     }
     for (const auto* ends : {&f_source_, &f_target_}) {
@@ -301,7 +303,7 @@ class Writer {
   }
 
   ConstColumn<std::uint64_t> s_lane_;
-  ConstColumn<std::int32_t> s_name_, s_category_, s_domain_;
+  ConstColumn<std::int32_t> s_name_, s_category_, s_domain_, s_timing_;
   ConstColumn<std::int64_t> s_start_, s_dur_, s_correlation_, s_external_;
   ConstColumn<std::int32_t> s_iteration_, s_run_;
   ConstColumn<std::uint64_t> i_lane_;

@@ -210,6 +210,77 @@ def test_engines_on_the_host_are_never_called_gpu(tmp_path):
     assert list(trace.spans["domain"]) == ["host"]
 
 
+def call_event(
+    name: str, ts: float, dur: float, call: int, *, layer: str | None = None, **args: object
+) -> dict:
+    said = {
+        "call": call,
+        "timing": "measured",
+        "domain": "host",
+        "engine_id": "e1",
+        "engine_runtime": "host",
+        **args,
+    }
+    if layer is not None:
+        said.update({"layer": layer, "op": "conv"})
+    pid = "CPU Functions" if layer is None else "model Engine Execution"
+    return {"name": name, "ph": "X", "ts": ts, "dur": dur, "tid": 1, "pid": pid, "args": said}
+
+
+def test_traces_of_our_own_capture_are_timelines(tmp_path):
+    """Same file names, but every execution with its start: all of them are on one time axis."""
+    stem = "model-e1-77"
+    base = 5_000_000_000.25
+    layers = [
+        call_event(name, base + 1000 * call + at, dur, call, layer=name, timing=timing)
+        for call in range(3)
+        for name, at, dur, timing in (("conv", 10, 100.5, "measured"), ("relu", 110.5, 20.125, "laid_out"))
+    ]
+    phases = [call_event("torchtrt.input_binding", base + 1000 * call, 5, call) for call in range(3)]
+    enqueue = [call_event("torchtrt.enqueue_host", base + 1000 * call + 8, 130, call) for call in range(3)]
+    graph = {
+        "Layers": [
+            {"Name": n, "LayerType": "Conv", "Inputs": [], "Outputs": [], "Metadata": m}
+            for n, m in (
+                ("conv", json.dumps({"id": "0", "module": "net.block", "nodes": ["aten.conv2d"]})),
+                ("relu", ""),
+            )
+        ],
+        "Bindings": ["x"],
+        "engine_runtime": "host",
+    }
+    write(tmp_path, f"{stem}_engine_execution_profile.trace", layers)
+    write(tmp_path, f"{stem}_input_profile.trace", phases)
+    write(tmp_path, f"{stem}_output_profile.trace", "[\n]\n")
+    write(tmp_path, f"{stem}_enqueue_profile.trace", enqueue)
+    write(tmp_path, f"{stem}_layer_information.json", graph)
+    trace = read_folder(tmp_path)
+    (engine,) = trace.meta["engines"]
+    assert (engine.name, engine.runtime, engine.count, engine.producer) == (
+        "model",
+        "host",
+        3,
+        "torchtrt_viz",
+    )
+    assert list(engine.layers["name"]) == ["conv", "relu"]
+    assert list(engine.layers["total_ms"]) == pytest.approx([0.3015, 0.060375])
+    assert list(engine.layers["average_ms"]) == pytest.approx([0.1005, 0.020125])
+    assert engine.layers["module"].iloc[0] == "/net/block"
+    assert engine.layers["operators"].iloc[0] == ("aten.conv2d",)
+    spans = trace.spans
+    assert set(spans["domain"]) == {"host"}
+    convs = spans[spans["name"] == "conv"]
+    assert list(convs["timing"]) == ["measured"] * 3
+    assert list(convs["start_ns"]) == [round((base + 1000 * call + 10) * 1000) for call in range(3)]
+    assert list(convs["dur_ns"]) == [100_500] * 3
+    assert list(convs["iteration"]) == [0, 1, 2]
+    assert set(spans.loc[spans["name"] == "relu", "timing"]) == {"modeled"}
+    assert sorted(set(spans["kind"])) == ["layer", "phase"]
+    assert list(trace.tracks["label"]) == ["model layers", "model calls"]
+    assert "monotonic" in trace.meta["clock"]
+    assert trace.args[int(convs.index[0])]["layer"] == "conv"
+
+
 def test_graph_and_times_of_different_verbosity_say_so(tmp_path):
     graph = write(tmp_path, "x.graph.json", {"Layers": ["__myl_GathMul_myl0_0", "__myl_Add_myl0_1", "c"]})
     profile = write(

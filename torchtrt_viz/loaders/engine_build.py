@@ -13,6 +13,7 @@ from torchtrt_viz.loaders.engine_info import LAYERS, EngineInfo
 from torchtrt_viz.loaders.engine_join import Join, join_names
 from torchtrt_viz.loaders.engine_notes import notes_of
 from torchtrt_viz.loaders.engine_parts import Part
+from torchtrt_viz.loaders.torchtrt_calls import profile_of_calls
 from torchtrt_viz.loaders.trex_graph import Graph, layer_columns
 from torchtrt_viz.loaders.trex_profile import Profile
 
@@ -35,11 +36,12 @@ class Group:
     metadata: list[Part] = field(default_factory=list)
     devices: list[Part] = field(default_factory=list)
     phases: list[Part] = field(default_factory=list)
+    calls: list[Part] = field(default_factory=list)
 
     @property
     def is_engine(self) -> bool:
         """Whether it says anything about layers or runs."""
-        return self.graph is not None or self.profile is not None or self.timing is not None
+        return any(part is not None for part in (self.graph, self.profile, self.timing)) or bool(self.calls)
 
 
 def group_parts(parts: Iterable[Part]) -> list[Group]:
@@ -58,9 +60,13 @@ def group_parts(parts: Iterable[Part]) -> list[Group]:
                 group = groups.setdefault(f"{part.stem} ({number})", Group(f"{part.stem} ({number})"))
             setattr(group, part.kind, part)
         else:
-            {"metadata": group.metadata, "device": group.devices, "phase": group.phases}[part.kind].append(
-                part
-            )
+            lists = {
+                "metadata": group.metadata,
+                "device": group.devices,
+                "phase": group.phases,
+                "calls": group.calls,
+            }
+            lists[part.kind].append(part)
     out = list(groups.values())
     _join_by_names(out)
     out = [group for group in out if group.is_engine or group.metadata or group.devices or group.phases]
@@ -70,7 +76,7 @@ def group_parts(parts: Iterable[Part]) -> list[Group]:
 
 def _join_by_names(groups: list[Group]) -> None:
     """Give times without layer information the layer information without times whose names agree best."""
-    graphs = [g for g in groups if g.graph is not None and g.profile is None]
+    graphs = [g for g in groups if g.graph is not None and g.profile is None and not g.calls]
     for group in [g for g in groups if g.profile is not None and g.graph is None]:
         names = set(group.profile.content.names) if group.profile else set()
         shares = [
@@ -91,7 +97,7 @@ def _join_by_names(groups: list[Group]) -> None:
 
 
 def _attach_loose(groups: list[Group]) -> None:
-    layered = [g for g in groups if g.graph is not None or g.profile is not None]
+    layered = [g for g in groups if g.graph is not None or g.profile is not None or g.calls]
     engines = [g for g in groups if g.is_engine]
     if len(layered) == 1 and layered[0].timing is None:
         timed = [g for g in groups if g.timing is not None]
@@ -117,24 +123,26 @@ def build_engine(group: Group, run_id: str) -> EngineInfo:
     """Join the parts of one engine."""
     graph: Graph | None = None if group.graph is None else group.graph.content
     profile: Profile | None = None if group.profile is None else group.profile.content
+    if profile is None and group.calls:
+        profile = profile_of_calls([part.content for part in group.calls])
     layers, join = _layers(graph, profile)
     engine = EngineInfo(
         name=(profile.engine if profile is not None and profile.engine else group.name),
         run_id=run_id,
         layers=layers,
         bindings=bindings_frame(graph, layers),
-        runtime=_runtime(graph, profile),
+        runtime=_runtime(graph, profile, [part.content.runtime for part in group.calls]),
         producer="unknown" if profile is None else profile.producer,
         count=None if profile is None else profile.count,
         timing=None if group.timing is None else group.timing.content,
         verbosity=None if graph is None else graph.verbosity,
         notes=[] if profile is None else list(profile.notes),
     )
-    for part in (group.graph, group.profile, group.timing, *group.metadata, *group.devices, *group.phases):
+    lists = (group.metadata, group.devices, group.phases, group.calls)
+    for part in (group.graph, group.profile, group.timing, *(part for parts in lists for part in parts)):
         if part is not None:
-            engine.files[part.kind if part.kind not in engine.files else f"{part.kind} {part.source}"] = (
-                part.source
-            )
+            key = part.kind if part.kind not in engine.files else f"{part.kind} {part.source}"
+            engine.files[key] = part.source
     for part in group.metadata:
         for section, content in part.content.items():
             held = engine.device if section == "device" else getattr(engine, section, None)
@@ -147,10 +155,13 @@ def build_engine(group: Group, run_id: str) -> EngineInfo:
     return engine
 
 
-def _runtime(graph: Graph | None, profile: Profile | None) -> str:
-    said = [] if profile is None else [profile.runtime]
+def _runtime(graph: Graph | None, profile: Profile | None, said: list[str]) -> str:
+    if profile is not None:
+        said = [*said, profile.runtime]
     if graph is not None:
-        said += ["host" for key in ("engine_runtime", "EngineRuntime") if graph.header.get(key) == "host"]
+        said = said + [
+            "host" for key in ("engine_runtime", "EngineRuntime") if graph.header.get(key) == "host"
+        ]
     return "host" if "host" in said else "tensorrt"
 
 

@@ -11,6 +11,7 @@ from torchtrt_viz.loaders.lenient_json import MAX_DOCUMENT_BYTES, documents, par
 from torchtrt_viz.loaders.options import LoadOptions
 from torchtrt_viz.loaders.source import Source
 from torchtrt_viz.loaders.text_forms import decode_text
+from torchtrt_viz.loaders.torchtrt_calls import is_call_event, read_calls
 from torchtrt_viz.loaders.trex_graph import read_graph
 from torchtrt_viz.loaders.trex_metadata import read_device, read_metadata
 from torchtrt_viz.loaders.trex_profile import read_engine_trace, read_profile, read_readings
@@ -35,8 +36,8 @@ class PhaseOps:
 class Part:
     """What one file says about one engine.
 
-    ``kind`` is graph, profile, timing, metadata, device or phase, and ``content`` accordingly a `Graph`,
-    `Profile`, DataFrame, mapping of sections, list of mappings, or `PhaseOps`.
+    ``kind`` is graph, profile, timing, metadata, device, phase or calls, and ``content`` accordingly a
+    `Graph`, `Profile`, DataFrame, mapping of sections, list of mappings, `PhaseOps`, or `Calls`.
     """
 
     kind: str
@@ -89,6 +90,14 @@ def _json_parts(kind: str, value: Any, stem: str, source: Source, options: LoadO
         return [Part("graph", stem, name, read_graph(value, name, options))]
     if kind == "profile":
         return [Part("profile", stem, name, read_profile(value, name, options))]
+    if kind in ("engine_trace", "phase") and isinstance(value, list) and any(map(is_call_event, value)):
+        found_calls = read_calls(value, name, options)
+        stems = (
+            [stem]
+            if len(found_calls) == 1
+            else [c.engine or _numbered(stem, i) for i, c in enumerate(found_calls)]
+        )
+        return [Part("calls", s, name, c) for s, c in zip(stems, found_calls, strict=True)]
     if kind == "engine_trace":
         if isinstance(value, list) and any(isinstance(e, dict) and "timeMs" in e for e in value):
             profile = read_profile(value, name, options)

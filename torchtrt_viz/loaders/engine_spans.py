@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.loaders.engine_info import EngineInfo
     from torchtrt_viz.loaders.engine_parts import PhaseOps
+    from torchtrt_viz.loaders.torchtrt_calls import Calls
 
 __all__ = ["SpanRows"]
 
@@ -70,6 +71,7 @@ class SpanRows:
         self._count = 0
         self._tracks: list[tuple[str, str, str, str | None, str | None]] = []
         self._flows: list[tuple[np.ndarray, np.ndarray]] = []
+        self._call_tracks: dict[tuple[str, str], int] = {}
 
     def _track(self, label: str, type: str, domain: str, process: str | None, thread: str | None) -> int:
         self._tracks.append((label, type, domain, process, thread))
@@ -155,6 +157,8 @@ class SpanRows:
         Each file counts from its own start, so that they have a place on the time axis only where no other
         file has one (``measured``); else they are sums over one call.
         """
+        if not ops.names:
+            return
         phase = ops.phase or "host"
         track = self._track(f"{engine.name} {phase} phase", "thread", "host", engine.run_id, phase)
         timing = "measured" if measured else "aggregate"
@@ -165,6 +169,30 @@ class SpanRows:
         block.dur = np.rint(np.asarray(ops.dur_us, dtype=float) * 1000).astype(np.int64)
         block.args = [{"phase": phase, "count": 1, "start_in_phase_us": float(at)} for at in start]
         self._add(block)
+
+    def add_calls(self, engine: EngineInfo, calls: Calls) -> None:
+        """Append layers and phases of single calls, which have a start on the host's clock.
+
+        Layers, phases, and what ran on the GPU have a track each. A modeled start is the place that the
+        writer gave, and not observed; a time of the device that has no place stays without one.
+        """
+        places: dict[tuple[str, str, str], list[int]] = {}
+        for index, key in enumerate(zip(calls.kinds, calls.domains, calls.timings, strict=True)):
+            places.setdefault(key, []).append(index)
+        for (kind, domain, timing), rows in places.items():
+            lane = "GPU" if domain == "gpu" else "layers" if kind == "layer" else "calls"
+            type = "stream" if domain == "gpu" else "engine" if kind == "layer" else "delegate"
+            track = self._call_tracks.get((engine.run_id, lane))
+            if track is None:
+                track = self._track(f"{engine.name} {lane}", type, domain, engine.run_id, None)
+                self._call_tracks[(engine.run_id, lane)] = track
+            block = _Block([calls.names[i] for i in rows], kind, domain, timing, track, engine.run_id)
+            if timing != "aggregate":
+                block.start = np.array([calls.start_ns[i] for i in rows], np.int64)
+            block.dur = np.array([calls.dur_ns[i] for i in rows], np.int64)
+            block.iteration = np.array([calls.calls[i] for i in rows], np.int32)
+            block.args = [calls.details[i] for i in rows]
+            self._add(block)
 
     # -- frames ----------------------------------------------------------------------------------------
 

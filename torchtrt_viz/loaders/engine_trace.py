@@ -23,6 +23,7 @@ _RUN_CLOCK = (
     "start of the timed run: host times and GPU times each count from their own instant, taken one after the "
     "other; they are not aligned further"
 )
+_CALL_CLOCK = "monotonic clock of the host that ran the engine"
 _PHASE_CLOCK = "start of the phase in the last call; not aligned with anything else"
 
 
@@ -89,7 +90,11 @@ def trace_of_parts(
         engine = build_engine(group, _unique(group, taken))
         if group.is_engine:
             engines.append(engine)
-            engine.layers["span"] = rows.add_layers(engine)
+            if group.profile is not None:
+                engine.layers["span"] = rows.add_layers(engine)
+        for part in group.calls:
+            rows.add_calls(engine, part.content)
+            clock = _CALL_CLOCK
         if engine.timing is not None and len(engine.timing):
             if timed:
                 options.repaired(
@@ -110,7 +115,8 @@ def trace_of_parts(
                 clock = _PHASE_CLOCK
     names = {engine.producer for engine in engines}
     if format is None:
-        format = "torchtrt" if "torch_tensorrt" in names or any(g.phases for g in groups) else "trex"
+        ours = any(g.phases or g.calls for g in groups)
+        format = "torchtrt" if "torch_tensorrt" in names or ours else "trex"
     return Trace(
         spans=rows.spans(),
         tracks=rows.tracks(),
@@ -132,6 +138,7 @@ def trace_of_parts(
 def _clocks(groups: list[Group]) -> int:
     """Count the files that have a time axis: each counts from a start of its own."""
     phases = sum(1 for group in groups for part in group.phases if part.content.names)
+    phases += any(group.calls for group in groups)  # these share one
     return phases + sum(1 for group in groups if group.timing is not None and len(group.timing.content))
 
 

@@ -202,6 +202,18 @@ class _Frames:
         domains = np.array([schema.DOMAINS.index(domain) for _, domain in told], np.int8)
         return kinds[inverse], domains[inverse]
 
+    def _timings(self, category: np.ndarray) -> np.ndarray:
+        """Return the codes of timing: modeled for what this package marked so, else measured."""
+        distinct, inverse = np.unique(category, return_inverse=True)
+        modeled = schema.TIMINGS.index("modeled")
+        codes = [
+            modeled
+            if self._own is not None and code >= 0 and "modeled" in self._strings[code].split(",")
+            else 0
+            for code in distinct
+        ]
+        return np.array(codes, np.int8)[inverse]
+
     def _tracks(self, domains: np.ndarray, instant_domains: np.ndarray) -> tuple[np.ndarray, pd.DataFrame]:
         """Return (row of each of the decoder's tracks, frame of tracks)."""
         total = len(self._track_columns["uuid"])
@@ -235,13 +247,13 @@ class _Frames:
         track = row_of[spans["track"]].astype(np.int32, copy=False)
         start = spans["start_ns"] - shift
         parent, depth, own_time, _ = native("columns").nest(track, start, spans["dur_ns"])
-        measured = np.zeros(len(start), np.int8)
+        timing = self._timings(spans["category"])
         frame = schema.SPANS.frame(
             {
                 "name": self._names(spans["name"]),
                 "kind": kinds,
                 "domain": domains,
-                "timing": measured,
+                "timing": timing,
                 "track": track,
                 "start_ns": start,
                 "dur_ns": spans["dur_ns"],

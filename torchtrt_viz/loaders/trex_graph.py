@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.loaders.engine_info import Tensor
 from torchtrt_viz.loaders.layer_names import LayerName, common_path, onnx_layers, parent_path, parse_name
@@ -191,10 +193,8 @@ def _row(layer: dict[str, Any], name: LayerName, index: int, tensors: _TensorTab
     in_bytes = _bytes(inputs) if "Inputs" in layer else None
     out_bytes = _bytes(outputs) if "Outputs" in layer else None
     metadata = layer.get("Metadata")
-    if isinstance(metadata, str) and metadata and (nodes := onnx_layers(metadata)):
-        operators = nodes
-        if module is None:
-            module = common_path(parent_path(n) if n.startswith("/") else None for n in nodes)
+    if isinstance(metadata, str) and metadata:
+        module, operators = _recorded(metadata, module, operators)
     for key in _OWN_COLUMNS:  # what is left of the layer becomes its attributes
         layer.pop(key, None)
     return (
@@ -223,6 +223,32 @@ def _row(layer: dict[str, Any], name: LayerName, index: int, tensors: _TensorTab
         outputs,
         layer,
     )
+
+
+def _recorded(
+    metadata: str, module: str | None, operators: tuple[str, ...]
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return module and operators as a layer's Metadata records them, where it does.
+
+    TensorRT writes ``[ONNX Layer: a]``; the host engine of this package an object with module and nodes.
+    """
+    if metadata.startswith("{"):
+        try:
+            said = orjson.loads(metadata)
+        except orjson.JSONDecodeError:
+            return module, operators
+        path, nodes = said.get("module"), said.get("nodes")
+        if isinstance(path, str) and path:
+            module = path if path.startswith("/") else "/" + path.replace(".", "/")
+        if isinstance(nodes, list) and nodes:
+            operators = tuple(node for node in nodes if isinstance(node, str))
+        return module, operators
+    found = onnx_layers(metadata)
+    if not found:
+        return module, operators
+    if module is None:
+        module = common_path(parent_path(n) if n.startswith("/") else None for n in found)
+    return module, found
 
 
 def _text(value: Any) -> str | None:

@@ -28,9 +28,9 @@ def write_perfetto(
 
     Host and GPU work are on separate processes' tracks, with the names that the trace gives them. Spans that
     cut into one another on one track, which Perfetto would drop or draw wrongly, go to a second lane of it.
-    Sums over calls (``timing`` "aggregate") and modeled times are not drawn: they have no place on a time
-    axis, and are an entry of the trace's metadata. So is what Perfetto has no field for, so that
-    ``load()`` gives back the spans that were written.
+    Modeled times are on lanes of their own that say so. Sums over calls (``timing`` "aggregate") are not
+    drawn: they have no place on a time axis, and are an entry of the trace's metadata. So is what Perfetto
+    has no field for, so that ``load()`` gives back the spans that were written.
 
     Nothing of ``trace.meta`` is written but its clock and rank: traces carry environments and tokens.
 

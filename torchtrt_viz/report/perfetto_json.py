@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["write_json"]
 
 _PORTION = 100_000
+_FIRST_MODELED = 1 << 20  # lanes from here on hold times that were not observed
 #: (kind, domain) -> category, as PyTorch's profiler names them; others are the kind itself.
 _CATEGORIES = {
     ("operator", "host"): "cpu_op",
@@ -29,7 +30,7 @@ _CATEGORIES = {
     ("memset", "gpu"): "gpu_memset",
     ("python", "host"): "python_function",
 }
-_NOTE = "sums over calls and modeled times: no place on a time axis, and not among the events"
+_NOTE = "sums over calls: no place on a time axis, and not among the events"
 
 
 def write_json(trace: Trace, file: Path, *, args: bool) -> None:
@@ -91,10 +92,8 @@ def _unplaced(trace: Trace, plan: Layout) -> list[dict[str, Any]]:
 def _events(trace: Trace, plan: Layout, with_args: bool) -> Iterator[dict[str, Any]]:
     places = _Places(trace, plan)
     spans = trace.spans.iloc[plan.placed]
-    lanes = [
-        places.of(int(track), int(lane))
-        for track, lane in zip(spans["track"], plan.lane.tolist(), strict=True)
-    ]
+    numbers = (plan.lane + _FIRST_MODELED * plan.modeled).tolist()
+    lanes = [places.of(int(track), lane) for track, lane in zip(spans["track"], numbers, strict=True)]
     yield from places.names()
     details = trace.args.read(plan.placed) if with_args else [{}] * len(spans)
     columns = zip(
@@ -217,7 +216,11 @@ class _Places:
             yield _name("process_name", group.pid, 0, "name", group.name)
             yield _name("process_sort_index", group.pid, 0, "sort_index", group.order)
         for (track, lane), (pid, tid) in self._known.items():
-            label = self._plan.name_of[track] + (f" (overlap {lane})" if lane else "")
+            label = self._plan.name_of[track]
+            if lane >= _FIRST_MODELED:
+                label += " (modeled)"
+            elif lane:
+                label += f" (overlap {lane})"
             yield _name("thread_name", pid, tid, "name", label)
             yield _name("thread_sort_index", pid, tid, "sort_index", self._plan.order_of[track])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,8 +43,10 @@ class Layout:
         For each row of ``trace.tracks``: its process, thread id, name and position in the process.
     placed
         Rows of ``trace.spans`` that have a place on the time axis.
+    modeled
+        For each of them whether the place was computed and not observed.
     lane
-        For each of them its lane of the track, 0 for the track itself.
+        For each of them its lane of the track, 0 for the first. Modeled spans have lanes of their own.
     """
 
     groups: list[Group]
@@ -53,8 +55,8 @@ class Layout:
     name_of: list[str]
     order_of: list[int]
     placed: np.ndarray
+    modeled: np.ndarray
     lane: np.ndarray
-    lanes: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
 def clean(text: Any) -> str:
@@ -68,10 +70,13 @@ def layout(trace: Trace) -> Layout:
 
     tracks = trace.tracks
     groups, group_of = _groups(tracks)
-    placed = np.flatnonzero(trace.spans["timing"].cat.codes.to_numpy() == schema.TIMINGS.index("measured"))
+    timing = trace.spans["timing"].cat.codes.to_numpy()
+    somewhere = (timing != schema.TIMINGS.index("aggregate")) & trace.spans["start_ns"].notna().to_numpy()
+    placed = np.flatnonzero(somewhere)
     spans = trace.spans.iloc[placed]
+    modeled = timing[placed] == schema.TIMINGS.index("modeled")
     lane = native("perfetto").assign_lanes(
-        np.ascontiguousarray(spans["track"].to_numpy(dtype=np.int32)),
+        np.ascontiguousarray(spans["track"].to_numpy(dtype=np.int32) * 2 + modeled, dtype=np.int32),
         np.ascontiguousarray(spans["start_ns"].to_numpy(dtype=np.int64)),
         np.ascontiguousarray(spans["dur_ns"].to_numpy(dtype=np.int64)),
     )
@@ -86,6 +91,7 @@ def layout(trace: Trace) -> Layout:
         name_of=[clean(label) for label in tracks["label"]],
         order_of=order_of,
         placed=placed,
+        modeled=modeled,
         lane=lane,
     )
 

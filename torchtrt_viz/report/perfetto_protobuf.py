@@ -23,10 +23,10 @@ __all__ = ["write_protobuf"]
 _PORTION = 1_000_000
 # uuids of tracks: what they stand for is in the upper bits
 _GROUP, _LANE, _COUNTER = 1 << 40, 2 << 40, 3 << 40
-_NOTE = (
-    "aggregate and modeled records are sums over calls or computed: they have no place on a time axis and "
-    "are not drawn"
-)
+_NOTE = "aggregate records are sums over calls: they have no place on a time axis and are not drawn"
+# Lanes of a track: 0 and up hold what was measured; what is on the others is said in their name.
+_UNFINISHED, _FIRST_MODELED = -1, 1 << 20
+_MODELED_CATEGORY = len(schema.KINDS) + len(schema.DOMAINS)
 
 
 def write_protobuf(trace: Trace, file: Path, *, args: bool) -> None:
@@ -75,7 +75,7 @@ class _Export:
             counters,
             self._flow_columns(),
             names.texts,
-            [*schema.KINDS, *schema.DOMAINS],
+            [*schema.KINDS, *schema.DOMAINS, "modeled"],
             runs.texts,
             origin,
         )
@@ -141,6 +141,10 @@ class _Export:
         self._lane_uuid[(track, lane)] = uuid
         self._lane_rows[uuid] = track
         name, order = plan.name_of[track], plan.order_of[track]
+        if lane >= _FIRST_MODELED:
+            name += " (modeled)"
+        elif lane == _UNFINISHED:
+            name += " (unfinished)"
         if self._trace.tracks["type"].iloc[track] != "thread":
             self._add_track(uuid, _GROUP | group.order, name, order=order)
         elif lane == 0:
@@ -172,17 +176,19 @@ class _Export:
         extra = len(unfinished)
         none = np.full(extra, -1, np.int64)
         tracks = spans["track"].to_numpy()
+        modeled = np.concatenate([self._plan.modeled, np.zeros(extra, bool)])
         return {
             "lane": np.concatenate(
                 [
-                    self._lanes(tracks, self._plan.lane),
-                    self._lanes(unfinished["track"].to_numpy(), none),
+                    self._lanes(tracks, self._plan.lane + _FIRST_MODELED * self._plan.modeled),
+                    self._lanes(unfinished["track"].to_numpy(), np.full(extra, _UNFINISHED)),
                 ]
             ),
             "name": np.concatenate([names.codes(spans["name"]), names.codes(unfinished["name"])]),
             "category": np.concatenate([_codes(spans["kind"]), _codes(unfinished["kind"])]),
             "domain": np.concatenate([_codes(spans["domain"]), _codes(unfinished["domain"])])
             + len(schema.KINDS),
+            "timing": np.where(modeled, _MODELED_CATEGORY, -1).astype(np.int32),
             "start_ns": np.concatenate(
                 [spans["start_ns"].to_numpy(dtype=np.int64), unfinished["ts_ns"].to_numpy(dtype=np.int64)]
             ),

@@ -323,6 +323,9 @@ void Encoder::write_event(const Event& event, std::string& out, std::string& pac
   switch (event.type) {
     case Event::Type::kBegin:
       named(event_type::kSliceBegin, spans_);
+      if (spans_.timing[row] >= 0) {
+        put_number(body, event_field::kCategoryIids, static_cast<std::uint64_t>(spans_.timing[row]) + 1);
+      }
       if (spans_.correlation[row] != -1) put_annotation(body, kCorrelation, spans_.correlation[row]);
       if (spans_.external_id[row] != -1) put_annotation(body, kExternalId, spans_.external_id[row]);
       if (spans_.iteration[row] != -1) put_annotation(body, kIteration, spans_.iteration[row]);

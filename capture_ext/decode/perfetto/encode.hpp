@@ -31,12 +31,14 @@ struct TrackRow {
   std::string description;
 };
 
-// Rows of spans; every column has the same length. Lanes, names, categories and runs are numbers, -1 none.
+// Rows of spans; every column has the same length. Names, runs, and the three
+// columns that become categories (category, domain, timing) are numbers, -1 none.
 struct SpanColumns {
   std::span<const std::uint64_t> lane;  // uuid of the track
   std::span<const std::int32_t> name;
   std::span<const std::int32_t> category;
   std::span<const std::int32_t> domain;
+  std::span<const std::int32_t> timing;
   std::span<const std::int64_t> start;
   std::span<const std::int64_t> dur;  // -1: a slice without an end
   std::span<const std::int64_t> correlation;
