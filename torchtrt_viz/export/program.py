@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-__all__ = ["ExportedFile", "Method", "Region", "export_program"]
+__all__ = ["ExportedFile", "Method", "Region", "export_program", "naming", "quiet_imports"]
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def export_program(
     if not target.parent.is_dir():
         raise OptionError("path", str(path), f"a file in an existing folder ({target.parent} is none)")
     chosen = _methods(module, example_inputs, example_kwargs, dynamic_shapes, methods)
-    with _quiet_imports():
+    with quiet_imports():
         try:
             import torch
             from executorch.exir import (
@@ -202,7 +202,7 @@ def export_program(
     by_method = {name: partitioners() for name in chosen}
     exported = {}
     for name, method in chosen.items():
-        with _naming(f"method {name!r} cannot be exported"), torch.no_grad():
+        with naming(f"method {name!r} cannot be exported"), torch.no_grad():
             exported[name] = torch.export.export(
                 _callable_module(method, name),
                 tuple(method.inputs),
@@ -210,7 +210,7 @@ def export_program(
                 dynamic_shapes=method.dynamic_shapes,
                 strict=strict,
             )
-    with _naming("the program cannot be lowered"):
+    with naming("the program cannot be lowered"):
         manager = to_edge_transform_and_lower(
             exported,
             partitioner=by_method,
@@ -230,7 +230,7 @@ def export_program(
     record = None
     if etrecord:
         record = target.with_suffix(".etrecord") if etrecord is True else Path(etrecord)
-        with _naming("the ETRecord cannot be written (pass etrecord=False to do without)"):
+        with naming("the ETRecord cannot be written (pass etrecord=False to do without)"):
             made = emitted.get_etrecord()
             write_file(record, lambda part: made.save(str(part)), force=True)
     return ExportedFile(target, record, tuple(_regions(emitted, chosen)))
@@ -332,7 +332,7 @@ def _regions(emitted: Any, chosen: Mapping[str, Method]) -> Iterator[Region]:
 
 
 @contextmanager
-def _naming(what: str) -> Iterator[None]:
+def naming(what: str) -> Iterator[None]:
     """Turn what torch and executorch raise into our error, with the cause kept."""
     try:
         with warnings.catch_warnings():
@@ -349,7 +349,7 @@ def _naming(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet_imports() -> Iterator[None]:
+def quiet_imports() -> Iterator[None]:
     """Keep what executorch's dependencies log about themselves while they are imported off the screen."""
     loggers = [logging.getLogger(name) for name in ("torchao", "torch.utils._pytree", "root")]
     levels = [logger.level for logger in loggers]
