@@ -181,3 +181,22 @@ def test_a_compressed_dump_finds_its_sidecar(tmp_path: Path) -> None:
     packed = tmp_path / "a.etdp.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
     assert tv.load(packed).meta["base_ns"] == 5_000_000
+
+
+def test_a_dump_in_an_archive_finds_its_sidecar(tmp_path: Path) -> None:
+    import zipfile
+
+    from torchtrt_viz.loaders import load_source
+    from torchtrt_viz.loaders.options import LoadOptions
+    from torchtrt_viz.loaders.source import Source
+
+    plain = dump(tmp_path / "a.etdp")
+    archive = tmp_path / "x.zip"
+    for content, base in ((None, None), ('{"anchor": {"ticks": 0, "unix_ns": 7}}', 7)):
+        with zipfile.ZipFile(archive, "w") as out:
+            out.write(plain, "rank0/a.etdp")
+            if content is not None:
+                out.writestr("rank0/a.etdp.json", content)
+        trace = load_source(Source(archive, "rank0/a.etdp"), LoadOptions())
+        assert trace.meta["base_ns"] == base
+        assert trace.meta["warnings"] == []

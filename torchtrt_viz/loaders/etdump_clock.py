@@ -120,7 +120,7 @@ def read_sidecar(source: Source, options: LoadOptions) -> Sidecar | None:
         try:
             content = candidate.read(MAX_SIDECAR_BYTES)
         except TraceFormatError as error:
-            if candidate.member is None:
+            if candidate.member is None or "no such member" not in str(error):
                 options.repaired(Repair("sidecar", f"the sidecar cannot be read: {error}", candidate.name))
             continue
         try:

@@ -187,7 +187,7 @@ def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trac
     closing = [*notes, *_costs(capture), *(f"not captured: {problem}" for problem in capture.problems)]
     texts += closing
     parts += [f'<div style="font-size:12px">{escape(note)}</div>' for note in closing]
-    return "\n".join(texts), f'<div style="margin:4px 0">{"".join(parts)}</div>'
+    return "\n".join(texts), f'<div style="margin:4px 0;font-size:13px">{"".join(parts)}</div>'
 
 
 def _headline(capture: Capture) -> str:
