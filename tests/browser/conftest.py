@@ -48,7 +48,8 @@ def pytest_runtest_makereport(item, call):
     outcome = yield
     report = outcome.get_result()
     if report.when == "call" and report.failed:
-        visit = next((value for value in item.funcargs.values() if isinstance(value, Visit)), None)
+        values = [getattr(value, "visit", value) for value in item.funcargs.values()]
+        visit = next((value for value in values if isinstance(value, Visit)), None)
         if visit is not None:
             picture = visit.folder / f"{item.name}.png"
             visit.page.screenshot(path=str(picture))
@@ -81,7 +82,7 @@ class Visit:
         self.context.route("**/*", self._gate)
         self.page = self.context.new_page()
         self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text[:300]))
-        self.page.on("pageerror", lambda e: self.errors.append(str(e)[:600]))
+        self.page.on("pageerror", lambda e: self.errors.append(f"{e}\n{e.stack}"[:2000]))
 
     def _gate(self, route):
         url = route.request.url

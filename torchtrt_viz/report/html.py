@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.report.columns import duration
@@ -66,8 +66,12 @@ def page(
     data = payload(Scene.of(trace), max_spans=max_spans)
     sections = [_timeline(data.text, data.left_out, height)]
     for name in tables:
-        frame = _table_of(trace, name)
-        if len(frame):
+        frame: pd.DataFrame = getattr(trace, name)()
+        if name == "summary":
+            frame = _without_folders(frame)
+        if name == "questions":
+            sections.append(_questions(frame))
+        elif len(frame):
             sections.append(_section(name, *TABLES[name], frame, max_rows))
     script = assets.module("report")
     if "</script" in script.lower():
@@ -131,14 +135,6 @@ def write_html(
     return write_atomically(path, text)
 
 
-def _table_of(trace: Trace, name: str) -> pd.DataFrame:
-    method: Callable[..., Any] = getattr(trace, name)
-    frame: pd.DataFrame = method()
-    if name == "questions":
-        frame = frame.drop(columns=["values"], errors="ignore")
-    return frame
-
-
 def _header(trace: Trace, heading: str, known: list[tuple[str, str]]) -> str:
     length = trace.duration_ns
     rows = [*known, ("spans", f"{len(trace.spans):,}"), ("tracks", f"{len(trace.tracks):,}")]
@@ -167,6 +163,38 @@ def _timeline(data: str, left_out: str, height: int) -> str:
         f'<div id="tv-timeline" data-height="{height}">reading the timeline…</div>'
         "<noscript>The timeline needs JavaScript; the tables below do not.</noscript></section>"
         f'<script type="text/plain" id="tv-data">{data}</script>'
+    )
+
+
+def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
+    frame = summary.copy()
+    source = (frame["item"] == "source").to_numpy()
+    frame["value"] = [
+        PurePath(value).name if here and isinstance(value, str) else value
+        for value, here in zip(frame["value"], source, strict=True)
+    ]
+    return frame
+
+
+def _questions(frame: pd.DataFrame) -> str:
+    """The six answers as prose: each with where it comes from, what is missing, and how to get it."""
+    items = []
+    for answer in frame.to_dict("records"):
+        measured = str(answer["measured"])
+        notes = [f"measured: {measured}", f"from {answer['source']}"]
+        more = "".join(
+            f'<p class="note">{label}: {escape(answer[key])}</p>'
+            for key, label in (("missing", "missing"), ("how", "to measure it"))
+            if answer[key]
+        )
+        items.append(
+            f'<li class="answer {escape(measured)}"><h3>{escape(answer["question"])}</h3>'
+            f'<p>{escape(answer["answer"])}</p><p class="note">{escape(" · ".join(notes))}</p>{more}</li>'
+        )
+    heading, text = TABLES["questions"]
+    return (
+        f'<section id="questions"><h2>{escape(heading)}</h2><p class="note">{escape(text)}</p>'
+        f'<ol class="answers">{"".join(items)}</ol></section>'
     )
 
 

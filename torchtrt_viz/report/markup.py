@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torchtrt_viz.report.columns import Shown, one_line, show
+from torchtrt_viz.report.columns import Shown, one_line, show, title
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +20,12 @@ def escape(text: object) -> str:
 
 
 def table(frame: pd.DataFrame, name: str, *, limit: int = 500, searchable: bool = True) -> str:
-    """Return a sortable table; names lead to their spans in the page's timeline."""
-    columns = show(frame, name, limit=limit)
+    """Return a sortable table; names lead to their spans in the page's timeline.
+
+    Columns without a single value are named below the table instead of being shown.
+    """
+    empty = [str(column) for column in frame.columns if frame[column].isna().all()]
+    columns = [column for column in show(frame, name, limit=limit) if column.column not in empty]
     head = "".join(
         f'<th scope="col" class="{"n" if column.numeric else "t"}" title="{escape(column.column)}">'
         f"{escape(column.title)}</th>"
@@ -31,11 +35,12 @@ def table(frame: pd.DataFrame, name: str, *, limit: int = 500, searchable: bool 
     body = "".join(
         f"<tr>{''.join(_cell(column, row, searchable) for column in columns)}</tr>" for row in rows
     )
-    note = (
-        f'<p class="note">{len(frame) - limit:,} more rows are not shown (of {len(frame):,}).</p>'
-        if len(frame) > limit
-        else ""
-    )
+    notes = []
+    if len(frame) > limit:
+        notes.append(f"{len(frame) - limit:,} more rows are not shown (of {len(frame):,}).")
+    if empty:
+        notes.append(f"Not collected: {', '.join(title(column, name) for column in empty)}.")
+    note = f'<p class="note">{escape(" ".join(notes))}</p>' if notes else ""
     return (
         f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>{note}"
@@ -52,7 +57,8 @@ def _cell(column: Shown, row: int, searchable: bool) -> str:
             return f'<td class="n bar"{at}><i style="width:{width:.1f}%"></i><span>{text}</span></td>'
         return f'<td class="n"{at}>{text}</td>'
     if column.kind == "name" and searchable:
-        return f'<td class="t"><button class="name" type="button" data-name="{text}">{text}</button></td>'
+        button = f'<button class="name" type="button" data-name="{text}">{text}</button>'
+        return f'<td class="t namecell">{button}</td>'
     return f'<td class="t">{text}</td>'
 
 

@@ -35,7 +35,7 @@ _PLAIN = (
     ("engine_runtime", "engine runtime"),
     ("level", "profile level"),
 )
-_LONGEST = 160
+_LONGEST = 400
 
 
 def known_facts(trace: Trace) -> list[tuple[str, str]]:

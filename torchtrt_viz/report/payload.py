@@ -157,25 +157,13 @@ def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int
     }
     if len(start) <= max_spans:
         return columns, 0, 0, 0
-    keep_count = max(1, max_spans * 3 // 4)
-    threshold = int(np.partition(dur, len(dur) - keep_count)[len(dur) - keep_count]) + 1
-    short = dur < threshold
     order = np.concatenate([np.arange(b, e) for b, e in zip(scene.lane_begin, scene.lane_end, strict=True)])
     lane = np.repeat(
         np.arange(len(scene.lane_begin)), scene.lane_end.astype(np.int64) - scene.lane_begin.astype(np.int64)
     )
-    start, dur, name, row, short = (
-        values[order] for values in (start, dur, columns["name"], columns["row"], short)
-    )
+    start, dur, name, row = (values[order] for values in (start, dur, columns["name"], columns["row"]))
     end = start + dur
-    # A block ends before a kept span, another lane or a gap too wide to hide; gaps grow until all fits.
-    gap = max(1, scene.length_ns // 50_000)
-    while True:
-        begins = np.ones(len(start), bool)
-        begins[1:] = ~(short[1:] & short[:-1] & (lane[1:] == lane[:-1]) & (start[1:] - end[:-1] <= gap))
-        if int(begins.sum()) <= max_spans or gap > scene.length_ns:
-            break
-        gap *= 2
+    begins, short, threshold = _blocks(start, end, dur, lane, max_spans, scene.length_ns)
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(start)) - 1
     stands = last - first + 1
@@ -204,6 +192,39 @@ def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int
         int(block.sum()),
         threshold,
     )
+
+
+def _blocks(
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+    dur: NDArray[np.int64],
+    lane: NDArray[Any],
+    most: int,
+    length: int,
+) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Choose what is kept and what is merged so that at most ``most`` rows remain.
+
+    A block ends before a kept span, another lane or a gap too wide to hide. Narrow gaps are tried first, then
+    wider ones, then fewer kept spans: between any two of these there may be a block.
+
+    Returns
+    -------
+    tuple
+        Where a row begins, which spans are merged, and the duration from which on spans are kept.
+    """
+    for share in (0.75, 0.6, 0.48, 0.36, 0.24, 0.12, 0.0):
+        keep = int(most * share)
+        threshold = int(np.partition(dur, len(dur) - keep - 1)[len(dur) - keep - 1]) + 1
+        short = dur < threshold
+        joint = short[1:] & short[:-1] & (lane[1:] == lane[:-1])
+        gap = max(1, length // 50_000)
+        while gap <= length // 500 or (share < 0.2 and gap <= 4 * length):
+            begins = np.ones(len(start), bool)
+            begins[1:] = ~(joint & (start[1:] - end[:-1] <= gap))
+            if int(begins.sum()) <= most:
+                return begins, short, threshold
+            gap *= 4
+    raise ValueError(f"the trace has more lanes than max_spans={most}: raise it")
 
 
 def _longest_of(dur: NDArray[np.int64], first: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:

@@ -247,7 +247,7 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
         self.marks = {"version": version, "text": text, "label": label, "count": count}
 
     def _scene_rows(self, what: Any) -> Rows:
-        index = getattr(what, "index", None)
+        index = what.index if hasattr(what, "iloc") else None  # a list has a method of this name
         if len(self.scene.parts) > 1:
             if index is None or "part" not in getattr(what, "columns", ()):
                 raise TypeError(

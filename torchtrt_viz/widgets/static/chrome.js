@@ -3,6 +3,7 @@
 import { button, element } from "./dom.js";
 import { count, duration } from "./format.js";
 import { trackNote } from "./frame.js";
+import { SECTION_KEYS } from "./keys.js";
 import { clean } from "./paint.js";
 import { dragLabel } from "./pointer.js";
 
@@ -61,7 +62,7 @@ export function build(timeline, root) {
   parts.stage = element("div", { class: "tv-stage" }, parts.labels, parts.lanes);
   parts.tall = element("div", { class: "tv-tall" }, parts.stage);
   parts.scroll = element("div", { class: "tv-scroll" }, parts.tall);
-  parts.corner = element("div", { class: "tv-corner" });
+  parts.corner = element("div", { class: "tv-corner" }, ...jumps(timeline));
   parts.tooltip = element("div", { class: "tv-tooltip", role: "tooltip", hidden: true });
   parts.help = element("div", { class: "tv-help", role: "dialog", "aria-label": "keys and mouse", hidden: true });
   parts.panel = element("div", { class: "tv-panel", hidden: true });
@@ -90,9 +91,18 @@ export function build(timeline, root) {
   return parts;
 }
 
+/** Buttons that lead to the sections, however far down they are. */
+function jumps(timeline) {
+  const sections = timeline.rows.rows.filter((row) => row.type === "section" && row.section !== "pinned");
+  if (sections.length < 2) return [];
+  return sections.map((row) =>
+    button(row.title[0], `go to this section (${SECTION_KEYS.indexOf(row.section) + 1})`, () => timeline.jumpTo(row.section), { class: `tv-jump tv-${row.section}` }),
+  );
+}
+
 /** The labels of the rows in sight. */
 export function labels(timeline, visible) {
-  const { rows, cursor, parts } = timeline;
+  const { parts } = timeline;
   const out = [];
   const seen = new Set();
   for (const row of visible) {
@@ -131,8 +141,6 @@ export function labels(timeline, visible) {
       );
     }
   }
-  void rows;
-  void cursor;
   parts.labels.firstChild?.remove();
   parts.labels.append(element("div", { class: "tv-shift" }, ...out));
 }

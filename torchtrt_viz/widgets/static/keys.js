@@ -1,11 +1,15 @@
 // Every action by keyboard. The table is also the help.
 
+/** Sections in the order of the keys 1, 2, ... */
+export const SECTION_KEYS = ["host", "gpu", "counter", "aggregate"];
+
 /** [group, keys as shown, what they do, test of the event, action(timeline, event)] */
 export const KEYS = [
   ["Move", "W / S", "zoom in, out (Shift: more)", "w s W S", (t, e) => t.zoomBy(/w/i.test(e.key) ? 1 / t.stride(e) : t.stride(e))],
   ["Move", "A / D or ← / →", "pan (Shift: more)", "a d A D ArrowLeft ArrowRight", (t, e) => t.panBy(/^(a|arrowleft)$/i.test(e.key) ? -0.12 * t.stride(e) : 0.12 * t.stride(e))],
   ["Move", "↑ / ↓", "lane cursor up, down", "ArrowUp ArrowDown", (t, e) => t.moveCursor(e.key === "ArrowUp" ? -1 : 1, e.shiftKey)],
   ["Move", "PgUp / PgDn", "scroll the lanes", "PageUp PageDown", (t, e) => t.scrollBy(e.key === "PageUp" ? -0.8 : 0.8)],
+  ["Move", "1 2 3 4", "go to the section HOST, GPU, COUNTERS, SUMS", "1 2 3 4", (t, e) => t.jumpTo(SECTION_KEYS[Number(e.key) - 1])],
   ["Move", "Home / End", "begin, end of the trace", "Home End", (t, e) => t.panTo(e.key === "Home" ? 0 : 1)],
   ["Move", "F", "fit the selection; again: everything", "f", (t) => t.fit()],
   ["Move", "0", "everything", "0", (t) => t.fitAll()],

@@ -12,7 +12,7 @@ export function spanLines({ name, kind, start, dur, section, role, track }) {
   const lines = [];
   if (role === "instants") lines.push(`event at ${duration(start)}`);
   else {
-    const what = role === "annotations" ? "range on the GPU's clock" : role === "modeled" ? "modeled, not measured" : spentOn(section);
+    const what = role === "annotations" ? "range on the GPU's clock" : role === "modeled" ? `${spentOn(section)}, modeled (not observed)` : spentOn(section);
     lines.push(`${duration(dur)} ${what}`, `starts at ${duration(start)}`);
   }
   lines.push(`${kind} · ${track}`);

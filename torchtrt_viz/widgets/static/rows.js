@@ -35,6 +35,14 @@ export class Rows {
     this.build();
   }
 
+  /** With more rows than a few screens, shows every track as one row, except the first of each section. */
+  startCollapsed(height) {
+    if (this.height <= height || this.tracks.length < 8) return;
+    const firsts = new Set(["host", "gpu"].map((section) => this.tracks.find((track) => track.section === section)));
+    this.layout.collapsed = this.tracks.filter((track) => track.lanes.length > 1 && !firsts.has(track)).map((track) => track.id);
+    this.build();
+  }
+
   /** Adds or removes an id in one of the layout's lists; returns the new layout. */
   toggle(list, id, on = !this.layout[list].includes(id)) {
     const without = this.layout[list].filter((other) => other !== id);

@@ -203,8 +203,7 @@ export class Stage {
     const began = performance.now();
     const { parts } = this;
     this.useTheme();
-    this.measureSpace();
-    if (this.width < 20) return;
+    if (!this.measureSpace()) return this.drawLater();
     this.fetchView();
     this.fetchCounters();
     paint(fitCanvas(parts.lanes, this.width, this.height), this);
@@ -216,8 +215,19 @@ export class Stage {
     this.draws = (this.draws ?? 0) + 1;
   }
 
+  /** Hidden, or for a moment without a size (a lab that changes its theme): no observer may tell when it is back. */
+  drawLater() {
+    clearTimeout(this.later);
+    this.delay = Math.min(2_000, (this.delay ?? 30) * 2);
+    this.later = setTimeout(() => this.draw(), this.delay);
+  }
+
+  /** Takes the room that there is; false when there is none. */
   measureSpace() {
     const { parts } = this;
+    const { clientWidth } = parts.scroll;
+    if (clientWidth < this.labelWidth + 20) return false;
+    this.delay = undefined;
     const most = this.store.get("height") ?? 420;
     if (!parts.root.classList.contains("tv-fill")) {
       parts.scroll.style.height = `${Math.max(90, Math.min(this.rows.height + 2, most))}px`;
@@ -225,8 +235,9 @@ export class Stage {
     parts.tall.style.height = `${this.rows.height}px`;
     this.height = parts.scroll.clientHeight;
     parts.stage.style.height = `${this.height}px`;
-    this.width = Math.max(0, Math.floor(parts.scroll.clientWidth - this.labelWidth));
+    this.width = Math.floor(clientWidth - this.labelWidth);
     parts.root.style.setProperty("--tv-labels", `${this.labelWidth}px`);
+    return this.height > 0;
   }
 
   drawLabels() {

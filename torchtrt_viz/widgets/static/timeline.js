@@ -21,6 +21,7 @@ export class Timeline extends Stage {
     this.inPython = inPython;
     this.rows = new Rows(source.info, store.get("arrangement"));
     this.layoutVersion = 0;
+    if (!store.get("arrangement")?.order) this.rows.startCollapsed(3 * (store.get("height") ?? 420));
     this.parts = build(this, root);
     this.parts.color.value = this.colorBy;
     this.trail = [];
@@ -57,6 +58,7 @@ export class Timeline extends Stage {
 
   close() {
     this.closed = true;
+    clearTimeout(this.later);
     for (const close of this.closers) close();
     this.source.close?.();
   }
@@ -101,6 +103,15 @@ export class Timeline extends Stage {
 
   scrollBy(share) {
     this.parts.scroll.scrollTop += share * this.height;
+    this.draw();
+  }
+
+  jumpTo(section) {
+    const row = this.rows.rows.find((one) => one.type === "section" && one.section === section);
+    if (!row) return;
+    this.parts.scroll.scrollTop = row.y;
+    const first = this.rows.laneRows.find((one) => one.section === section);
+    if (first) this.cursor = first;
     this.draw();
   }
 

@@ -1,0 +1,405 @@
+"""The exported page in a real browser, from disk, without a network."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from timeline_traces import HOSTILE, model_trace, wide_trace
+
+from torchtrt_viz.report.html import write_html
+
+KEYS = ["w", "s", "a", "d", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return model_trace()
+
+
+@pytest.fixture(scope="module")
+def file(trace, tmp_path_factory):
+    return write_html(trace, tmp_path_factory.mktemp("report") / "report.html").as_uri()
+
+
+@pytest.fixture
+def page(visit, file):
+    one = visit(file)
+    one.settle()
+    yield one
+    assert one.external == []
+    assert one.errors == []
+
+
+def span(trace, visit, name, nth=0):
+    """Scene row of the nth measured span of a name (nothing is merged: rows are those of the frame)."""
+    found = trace.spans[(trace.spans["name"] == name) & (trace.spans["timing"] == "measured")]
+    return int(found.index[nth])
+
+
+def of(name):
+    """JS expression of the place of the first span whose name contains this."""
+    return (
+        "t.source.locate([...t.source.index.row].find((r, i) => "
+        f"t.source.texts[t.source.index.name[i]].includes('{name}')))"
+    )
+
+
+def focus(visit):
+    visit.page.locator(".tv-root").focus()
+
+
+def test_host_and_gpu_are_drawn_apart(page):
+    page.run("t.setRange(0, 400000)")
+    page.settle()
+    host, gpu = (
+        page.pixel(at["x"] + at["width"] / 2, at["y"] + 2)
+        for at in (page.run(f"t.rectangleOf({of(name)})") for name in ("TransformerBlock_2", "sgemm"))
+    )
+    assert host[2] > host[0], "host work is cool: more blue than red"
+    assert gpu[0] > gpu[2], "GPU work is warm: more red than blue"
+    sections = page.page.locator(".tv-section").all_inner_texts()
+    assert sections[:2] == ["HOST", "GPU"]
+
+
+def test_every_span_is_somewhere_on_the_canvas(page, trace):
+    """At full zoom-out no span of a lane is lost: every pixel that a span touches is not background."""
+    page.run("t.fitAll()")
+    page.settle()
+    missing = page.run(
+        """(() => {
+          const {index} = t.source; const out = [];
+          const px = t.parts.lanes.getContext('2d');
+          for (const row of t.rows.laneRows) {
+            if (row.y + row.height - t.scroll > t.height || row.role === 'instants') continue;
+            const y = Math.round((row.y - t.scroll + 5) * t.ratio);
+            const line = px.getImageData(0, y, t.parts.lanes.width, 1).data;
+            const back = t.theme[row.section].back;
+            const [r, g, b] = [1, 3, 5].map((i) => parseInt(back.slice(i, i + 2), 16));
+            for (let i = index.laneBegin[row.lane]; i < index.laneEnd[row.lane]; i++) {
+              const x = (index.start[i] + index.dur[i] / 2 - t.t0) / (t.t1 - t.t0) * t.width;
+              let seen = false;
+              for (const at of [Math.floor(x) - 1, Math.floor(x), Math.floor(x) + 1]) {
+                const p = Math.round(at * t.ratio) * 4;
+                seen ||= Math.abs(line[p] - r) + Math.abs(line[p + 1] - g) + Math.abs(line[p + 2] - b) > 12;
+              }
+              if (!seen) out.push([row.track.label, index.row[i]]);
+            }
+          }
+          return out;
+        })()"""
+    )
+    assert missing == []
+
+
+def test_keys_zoom_and_pan(page):
+    focus(page)
+    before = page.run("t.range()")
+    page.page.keyboard.press("w")
+    page.settle()
+    zoomed = page.run("t.range()")
+    assert zoomed["t1"] - zoomed["t0"] == pytest.approx((before["t1"] - before["t0"]) / 1.4)
+    page.page.keyboard.press("d")
+    moved = page.run("t.range()")
+    assert moved["t0"] > zoomed["t0"]
+    assert moved["t1"] - moved["t0"] == pytest.approx(zoomed["t1"] - zoomed["t0"])
+    page.page.keyboard.press("ArrowLeft")
+    assert page.run("t.range()")["t0"] == pytest.approx(zoomed["t0"])
+    page.page.keyboard.press("0")
+    page.settle()
+    assert page.run("t.range()") == {key: pytest.approx(value) for key, value in before.items()}
+
+
+def test_the_wheel_zooms_at_the_pointer_only_with_ctrl(page):
+    box = page.page.locator(".tv-lanes").bounding_box()
+    x = box["x"] + box["width"] * 0.25
+    page.page.mouse.move(x, box["y"] + 60)
+    before = page.run("t.range()")
+    anchor = page.run("t.timeAt(t.width * 0.25)")
+    page.page.mouse.wheel(0, 120)
+    page.page.wait_for_timeout(100)
+    assert page.run("t.range()") == before, "a plain wheel scrolls"
+    page.page.keyboard.down("Control")
+    page.page.mouse.wheel(0, -240)
+    page.page.keyboard.up("Control")
+    page.settle()
+    assert page.run("t.t1 - t.t0") < before["t1"] - before["t0"]
+    assert page.run("t.timeAt(t.width * 0.25)") == pytest.approx(anchor, abs=20_000)
+    narrowed = page.run("t.range()")
+    page.page.mouse.wheel(200, 0)
+    page.settle()
+    assert page.run("t.t0") > narrowed["t0"], "a sideways wheel pans"
+
+
+def test_click_pins_details_and_arrows_lead_to_the_kernel(page, trace):
+    launch = span(trace, page, "cudaLaunchKernel", 3)
+    page.run("t.setRange(0, 400000)")
+    page.settle()
+    row = page.run(
+        "[...t.source.index.row].filter((r, i) =>"
+        " t.source.texts[t.source.index.name[i]] === 'cudaLaunchKernel').sort((a, b) => a - b)[3]"
+    )
+    page.page.mouse.click(*page.rectangle(f"t.source.locate({row})"))
+    panel = page.page.locator(".tv-panel")
+    panel.wait_for()
+    text = panel.inner_text()
+    assert "cudaLaunchKernel" in text
+    assert f"{trace.spans['dur_ns'][launch]:,} ns" in text
+    assert "host time" in text
+    page.page.wait_for_function("() => window.tvTimeline.links.length === 1")
+    panel.locator(".tv-link").click()
+    page.settle()
+    page.page.wait_for_function("() => document.querySelector('.tv-panel').innerText.includes('GPU time')")
+    target = trace.flows.loc[trace.flows["source"] == launch, "target"].iloc[0]
+    assert f"{trace.spans['dur_ns'][target]:,} ns" in panel.inner_text()
+    focus(page)
+    page.page.keyboard.press("b")  # back
+    page.page.wait_for_function(
+        "() => document.querySelector('.tv-panel').innerText.includes('cudaLaunchKernel')"
+    )
+    page.page.keyboard.press("Escape")
+    assert not panel.is_visible()
+
+
+def test_search_counts_steps_and_dims(page, trace):
+    count = int(trace.spans["name"].astype(str).str.contains("gemm").sum())
+    focus(page)
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("GEMM")
+    page.page.wait_for_function(
+        f"() => document.querySelector('.tv-matches').innerText === '{count} matches'"
+    )
+    page.page.keyboard.press("Enter")
+    page.settle()
+    first = page.run("t.selected")
+    assert "gemm" in first["name"]
+    focus(page)
+    page.page.keyboard.press("n")
+    page.settle()
+    second = page.run("t.selected")
+    assert second["start"] > first["start"]
+    page.page.keyboard.press("Shift+N")
+    page.settle()
+    assert page.run("t.selected.row") == first["row"]
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press("Escape")
+    page.page.wait_for_function("() => document.querySelector('.tv-matches').innerText === ''")
+
+
+def test_a_box_sums_host_and_gpu_apart(page):
+    box = page.page.locator(".tv-lanes").bounding_box()
+    page.page.mouse.move(box["x"] + 200, box["y"] + 30)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + 500, box["y"] + 230, steps=4)
+    page.page.mouse.up()
+    panel = page.page.locator(".tv-panel")
+    panel.wait_for()
+    text = panel.inner_text()
+    assert re.search(r"\d+ events in [\d.]+ (µs|ms) on \d+ lanes", text)
+    assert "host time inside" in text
+    assert "GPU time inside" in text
+    state = page.run("t.store.get('selected')")
+    assert state["kind"] == "box"
+    t0 = page.run("t.timeAt(200)")
+    assert state["t0"] == pytest.approx(t0, abs=2)
+
+
+def test_the_ruler_measures(page):
+    box = page.page.locator(".tv-ruler").bounding_box()
+    page.page.mouse.move(box["x"] + 100, box["y"] + 8)
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + 300, box["y"] + 8, steps=4)
+    page.page.mouse.up()
+    measured = page.run("t.measure.t1 - t.measure.t0")
+    assert measured == pytest.approx(page.run("200 / t.width * (t.t1 - t.t0)"))
+    focus(page)
+    page.page.keyboard.press("Escape")
+    assert page.run("t.measure") is None
+
+
+def test_the_overview_moves_the_window(page):
+    page.run("t.setRange(0, t.length / 10)")
+    box = page.page.locator(".tv-minimap").bounding_box()
+    page.page.mouse.click(box["x"] + box["width"] * 0.7, box["y"] + 10)
+    assert page.run("(t.t0 + t.t1) / 2 / t.length") == pytest.approx(0.7, abs=0.01)
+
+
+def test_everything_by_keyboard_alone(page):
+    """Choose a lane and a span in it, extend a box, measure, arrange tracks: no mouse."""
+    focus(page)
+    page.page.keyboard.press("ArrowDown")
+    page.page.keyboard.press("ArrowDown")
+    assert page.run("t.cursor.at") == 2
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_function("() => window.tvTimeline.selected !== null")
+    first = page.run("t.selected")
+    assert first["lane"] == page.run("t.cursor.lane")
+    page.page.keyboard.press(".")
+    page.page.wait_for_function(f"() => window.tvTimeline.selected?.start > {first['start']}")
+    page.page.keyboard.press("f")
+    page.settle()
+    dur = page.run("t.selected.dur")
+    assert page.run("t.t1 - t.t0") == pytest.approx(max(100, dur) * 1.3, rel=0.01)
+    page.page.keyboard.press("[")
+    page.page.keyboard.press("]")
+    assert page.run("t.measure.t1 - t.measure.t0") == pytest.approx(dur)
+    page.page.keyboard.press(">")
+    page.page.wait_for_function("() => window.tvTimeline.box !== null")
+    page.page.keyboard.press(">")
+    page.page.wait_for_function("() => /events/.test(document.querySelector('.tv-panel').innerText)")
+    assert page.run("t.box.t1 - t.box.t0") > dur
+    page.page.keyboard.press("x")
+    assert page.run("t.box.lanes.size") == 1
+    page.page.keyboard.press("Shift+X")
+    assert page.run("t.box.lanes.size") > 5
+    main = page.run("t.cursor.track.id")
+    page.page.keyboard.press("c")
+    assert page.run("t.rows.layout.collapsed") == [main]
+    page.page.keyboard.press("c")
+    page.page.keyboard.press("p")
+    assert page.run("t.rows.layout.pinned") == [main]
+    assert page.run("t.rows.rows[0].title[0]") == "PINNED"
+    page.page.keyboard.press("p")
+    page.page.keyboard.press("}")
+    assert page.run("t.rows.laneRows[0].track.id") != main
+    page.page.keyboard.press("{")
+    assert page.run("t.rows.laneRows[0].track.id") == main
+    page.page.keyboard.press("h")
+    assert page.run("t.rows.layout.hidden") == [main]
+    page.page.keyboard.press("Shift+H")
+    assert page.run("t.rows.layout.hidden") == []
+    page.page.keyboard.press("2")
+    assert page.run("t.cursor.section") == "gpu"
+    page.page.keyboard.press("k")
+    assert page.run("t.colorBy") == "kind"
+    page.page.keyboard.press("?")
+    help_ = page.page.locator(".tv-help")
+    assert help_.is_visible()
+    assert "follow the arrow" in help_.inner_text()
+    page.page.keyboard.press("Escape")
+    assert not help_.is_visible()
+
+
+def test_keys_stay_inside(page):
+    page.page.evaluate(
+        "() => { window.leaked = []; document.addEventListener('keydown', (e) => leaked.push(e.key)); }"
+    )
+    focus(page)
+    for key in [*KEYS, "x", "?", "?", "Enter", "Delete", "b", "m", "Shift+A", " "]:
+        page.page.keyboard.press(key)
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("dd")
+    assert page.page.evaluate("() => leaked") == []
+    page.page.keyboard.press("Control+B")
+    assert "B" in page.page.evaluate("() => leaked"), "what is not the timeline's stays the browser's"
+
+
+def test_hidden_pinned_and_collapsed_by_mouse(page):
+    label = page.page.locator(".tv-track", has_text="stream 20")
+    label.hover()
+    label.get_by_title("hide (H)").click()
+    page.settle()
+    assert page.page.locator(".tv-track", has_text="stream 20").count() == 0
+    assert "GPU · 1 hidden" in page.page.locator(".tv-section").all_inner_texts()
+    page.page.get_by_title("choose, collapse and order tracks").click()
+    menu = page.page.locator(".tv-menu")
+    menu.get_by_title("show all tracks (Shift+H)").click()
+    page.settle()
+    assert page.page.locator(".tv-track", has_text="stream 20").count() == 1
+    caret = page.page.locator(".tv-track", has_text="engine head_0").get_by_title("collapse (C)")
+    assert page.run("t.rows.laneRows.filter((r) => r.track.label === 'engine head_0').length") == 3
+    caret.click()
+    assert page.run("t.rows.laneRows.filter((r) => r.track.label === 'engine head_0').length") == 1
+
+
+def test_hover_names_the_side(page):
+    page.run("t.setRange(0, 400000)")
+    page.settle()
+    page.page.mouse.move(*page.rectangle(of("sgemm")))
+    tooltip = page.page.locator(".tv-tooltip")
+    tooltip.wait_for()
+    assert "GPU time" in tooltip.inner_text()
+    assert "sgemm" in tooltip.inner_text()
+
+
+def test_dark_follows_the_system_and_the_button(visit, file):
+    one = visit(file, color_scheme="dark")
+    one.settle()
+    assert one.run("t.theme.dark") is True
+    assert sum(one.pixel(5, 60)) < 150
+    one.page.locator("#theme").click()
+    one.settle()
+    assert one.run("t.theme.dark") is False
+    assert sum(one.pixel(5, 60)) > 600
+
+
+def test_at_200_percent_the_canvas_is_sharp(visit, file):
+    one = visit(file, device_scale_factor=2)
+    one.settle()
+    assert one.run("t.parts.lanes.width") == 2 * one.run("t.width")
+    assert one.page.locator(".tv-root").evaluate("(e) => e.scrollWidth <= e.clientWidth")
+
+
+def test_hostile_names_are_text_everywhere(visit, tmp_path):
+    trace = model_trace(hostile=True)
+    one = visit(write_html(trace, tmp_path / "report.html", title=HOSTILE[0]).as_uri())
+    one.settle()
+    one.run(f"t.search({HOSTILE[0]!r})")
+    one.run("t.stepMatch(true)")
+    one.settle()
+    one.page.wait_for_function("() => !document.querySelector('.tv-panel').hidden")
+    assert "<img src=x" in one.page.locator(".tv-panel").inner_text()
+    one.run("t.boxInSight(true)")
+    one.page.mouse.move(*one.rectangle("t.source.locate(t.source.index.row[0])"))
+    one.settle()
+    assert one.page.evaluate("() => window.hacked") is None
+    assert one.page.locator("img").count() == 0
+    assert one.page.locator("script").count() <= 2
+    assert one.page.title() == HOSTILE[0]
+    assert one.external == []
+    assert one.errors == []
+
+
+def test_tables_sort_filter_and_lead_to_the_timeline(page):
+    section = page.page.locator("#operators")
+    names = section.locator("tbody tr td:first-child")
+    section.locator("th", has_text="name").first.click()
+    texts = names.all_inner_texts()
+    assert texts == sorted(texts, key=str.casefold, reverse=True)
+    section.locator("th", has_text="calls").first.click()
+    calls = [int(t.replace(",", "")) for t in section.locator("tbody tr td:nth-child(2)").all_inner_texts()]
+    assert calls == sorted(calls, reverse=True)
+    page.page.locator("#kernels input.filter").fill("nccl")
+    assert page.page.locator("#kernels tbody tr:visible").count() == 1
+    section.locator("button.name", has_text="aten::gelu").click()
+    page.page.wait_for_function("() => window.tvTimeline.selected?.name === 'aten::gelu'")
+    assert page.page.locator(".tv-search").input_value() == "aten::gelu"
+
+
+def test_the_picture_is_a_png_of_the_view(page):
+    size = page.run(
+        "t.picture().then(async (blob) => { const b = new Uint8Array(await blob.arrayBuffer());"
+        " return [blob.type, b.length, [...b.slice(1, 4)]]; })"
+    )
+    assert size[0] == "image/png"
+    assert size[1] > 5_000
+    assert bytes(size[2]) == b"PNG"
+
+
+def test_a_page_that_cannot_hold_everything_says_so(visit, tmp_path):
+    trace = wide_trace(40_000, tracks=6)
+    one = visit(write_html(trace, tmp_path / "report.html", max_spans=5_000).as_uri())
+    one.settle()
+    assert "spans shorter than" in one.page.locator(".tv-status").inner_text()
+    block = one.run("t.source.locate(t.source.index.row[t.source.stands.findIndex((n) => n > 1)])")
+    one.run(f"t.select(t.source.locate({block['row']}))")
+    one.page.wait_for_function(
+        "() => /short spans, the longest/.test(document.querySelector('.tv-panel').innerText)"
+    )
+    assert one.errors == []
+
+
+def test_no_script_still_shows_the_tables(visit, file):
+    one = visit(file, java_script_enabled=False)
+    assert one.page.locator("#operators tbody tr").count() == 5
+    assert "needs JavaScript" in one.page.locator("noscript").first.inner_text()

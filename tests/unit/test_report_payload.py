@@ -1,0 +1,112 @@
+"""The data of a page, decoded again without the front end."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+
+import numpy as np
+import pytest
+from timeline_traces import model_trace, wide_trace
+
+from torchtrt_viz.args import MappingArgs
+from torchtrt_viz.report.payload import payload
+from torchtrt_viz.widgets.scene import Scene
+
+
+def decode(text):
+    raw = gzip.decompress(base64.b64decode(text))
+    size = int.from_bytes(raw[:8], "little")
+    head = json.loads(raw[8 : 8 + size])
+    at, arrays = 8 + size, {}
+    for name, length in head["arrays"]:
+        arrays[name] = np.frombuffer(raw[at : at + length], np.uint8)
+        at += length
+    assert at == len(raw)
+    return head, arrays
+
+
+def planes(data):
+    count = int(data[0])
+    columns = data[1:].reshape(count, -1).astype(np.int64)
+    folded = sum(columns[p] << (8 * p) for p in range(count))
+    return (folded >> 1) ^ -(folded & 1)
+
+
+def columns(text):
+    head, arrays = decode(text)
+    out = {"start": np.cumsum(planes(arrays["start"])), "row": np.cumsum(planes(arrays["row"]))}
+    out |= {key: planes(arrays[key]) for key in ("dur", "name", "covered", "iteration")}
+    return head, arrays, out
+
+
+def test_a_page_holds_every_span_exactly():
+    trace = model_trace()
+    scene = Scene.of(trace)
+    head, arrays, got = columns(payload(scene).text)
+    start, dur, name, row = scene.index.whole()
+    assert (got["start"] + scene.origin_ns == start).all()
+    assert (got["dur"] == dur).all()
+    assert (got["row"] == row).all()
+    assert [head["names"][code] for code in got["name"]] == [scene.names[code] for code in name]
+    own = trace.spans["self_ns"].to_numpy()
+    iteration = trace.spans["iteration"].to_numpy()
+    for at, scene_row in enumerate(row):
+        _, block, frame_row = scene.event(int(scene_row))
+        if block.frame == "spans":
+            assert got["dur"][at] - got["covered"][at] == own[frame_row]
+            assert got["iteration"][at] == iteration[frame_row]
+    source, target = np.cumsum(planes(arrays["flow_source"])), np.cumsum(planes(arrays["flow_target"]))
+    flows = [(scene.event(int(a))[2], scene.event(int(b))[2]) for a, b in zip(source, target, strict=True)]
+    assert flows == list(zip(trace.flows["source"], trace.flows["target"], strict=True))
+    assert head["left_out"] == ""
+    assert head["events"] == 839
+
+
+def test_only_known_details_go_into_a_page():
+    trace = model_trace(steps=1)
+    longest = int(trace.spans["dur_ns"].idxmax())
+    trace.args._source = MappingArgs(
+        {longest: {"grid": [1], "HF_TOKEN": "hf_secret", "env": {"A": "hf_secret"}}}
+    )
+    text = payload(Scene.of(trace)).text
+    head, _ = decode(text)
+    assert list(head["args"].values()) == [{"grid": "[1]"}]
+    assert b"hf_secret" not in gzip.decompress(base64.b64decode(text))
+
+
+@pytest.mark.parametrize("limit", [2_000, 20_000])
+def test_what_does_not_fit_is_merged_and_counted(limit):
+    trace = wide_trace(60_000, tracks=6)
+    scene = Scene.of(trace)
+    made = payload(scene, max_spans=limit)
+    head, arrays, got = columns(made.text)
+    stands = planes(arrays["stands"])
+    share = arrays["share"]
+    assert len(got["start"]) <= limit
+    assert head["left_out"].startswith(f"{made.merged:,} spans shorter than")
+    drawn = ~scene.lane_is_cover
+    begin, end = np.array(head["lane_begin"]), np.array(head["lane_end"])
+    # No event is lost: kept ones and those that blocks stand for add up, lane by lane.
+    for lane in np.flatnonzero(drawn):
+        here = slice(begin[lane], end[lane])
+        assert stands[here].sum() == scene.lane_end[lane] - scene.lane_begin[lane]
+        s, e = got["start"][here], (got["start"] + got["dur"])[here]
+        assert (s[1:] >= e[:-1]).all()
+        # Busy time is kept: a block's share is rounded up to 1/255 of it.
+        busy = (got["dur"][here] * share[here] / 255).sum()
+        exact = scene.lane_busy[lane]
+        assert exact * 0.999 <= busy <= exact + got["dur"][here][stands[here] > 1].sum() / 255 + 1
+    # Every span longer than the limit is there by itself.
+    threshold = int(made.left_out.split("shorter than ")[1].split(" ns")[0].replace(",", ""))
+    single = got["row"][stands == 1]
+    long = np.flatnonzero(trace.spans["dur_ns"].to_numpy() >= threshold)
+    assert np.isin(long, single).all()
+
+
+def test_times_too_far_apart_for_a_page_are_refused():
+    trace = model_trace(steps=1)
+    trace.spans.loc[3, "start_ns"] = 2**60
+    with pytest.raises(ValueError, match="200 days"):
+        payload(Scene.of(trace))

@@ -1,0 +1,213 @@
+"""Answers to the front end, against the frames."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from timeline_traces import HOSTILE, model_trace, wide_trace
+
+from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.widgets.service import Service, aggregates, minimap
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return model_trace()
+
+
+@pytest.fixture
+def service(trace):
+    return Service(Scene.of(trace))
+
+
+def all_lanes(service):
+    return [lane.lane for track in service.scene.tracks for lane in track.lanes]
+
+
+def ask(service, op, **request):
+    answer, buffers = service.answer({"op": op, **request})
+    assert "error" not in answer, answer
+    json.dumps(answer, allow_nan=False)  # it travels as JSON
+    return answer, buffers
+
+
+def test_open_describes_every_track_and_sends_a_small_trace_whole(service, trace):
+    info, buffers = ask(service, "open")
+    assert info["length"] == service.scene.end_ns - service.scene.origin_ns
+    assert info["origin"] == "-30000"
+    assert info["synthetic"] is True
+    assert [track["label"] for track in info["tracks"]] == [
+        "thread 4242 (main)",
+        "thread 4250 (loader)",
+        "engine head_0",
+        "stream 7",
+        "stream 20",
+    ]
+    assert info["whole"] is True
+    start, dur, name, row = buffers[4:8]
+    spans = trace.spans[trace.spans["timing"] == "measured"]
+    drawn = np.concatenate(
+        [
+            np.arange(service.scene.lane_begin[lane], service.scene.lane_end[lane])
+            for lane in all_lanes(service)
+        ]
+    )
+    assert len(drawn) == len(spans) + len(trace.instants)
+    assert sorted(start[drawn] + service.scene.origin_ns) == sorted(
+        [*spans["start_ns"].astype(int), *trace.instants["ts_ns"]]
+    )
+    assert dur[drawn].sum() == spans["dur_ns"].sum()
+    assert {info["names"][code] for code in name[drawn]} == {*spans["name"], "[memory]"}
+    assert sorted(row[drawn]) == list(range(len(drawn)))
+
+
+def test_a_large_trace_stays_in_the_kernel(trace):
+    info, buffers = ask(Service(Scene.of(trace), whole_limit=10), "open")
+    assert info["whole"] is False
+    assert len(buffers) == 4
+
+
+def test_view_sends_times_relative_to_its_beginning(service):
+    lanes = all_lanes(service)
+    info, buffers = ask(service, "view", t0=100_000, t1=900_000, width=800, lanes=lanes)
+    assert (info["t0"], info["t1"], info["width"]) == (100_000, 900_000, 800)
+    _mode, begin, start, dur, row = buffers[:5]
+    for i, lane in enumerate(lanes):
+        for k in range(begin[i], begin[i + 1]):
+            place = service.scene.locate(int(row[k]))
+            assert place.lane == lane
+            assert start[k] == place.start_ns - service.scene.origin_ns - 100_000
+            assert dur[k] == place.dur_ns
+
+
+def test_view_stays_near_the_trace_whatever_is_asked(service):
+    info, _ = ask(service, "view", t0=-1e30, t1=1e30, width=10, lanes=[])
+    assert info["t0"] == -2 * service.scene.length_ns
+    assert info["t1"] <= 3 * service.scene.length_ns + 1
+    info, _ = ask(service, "view", t0=5, t1=5, width=0, lanes=[])
+    assert info["t1"] == 6
+    assert info["width"] == 1
+
+
+def test_search_marks_and_steps_through_every_match(service, trace):
+    answer, _ = ask(service, "search", text="GEMM")
+    expected = trace.spans[trace.spans["name"].astype(str).str.contains("gemm")]
+    assert answer["count"] == len(expected)
+    lanes = all_lanes(service)
+    seen, place = [], {"start": -1, "lane": -1}
+    while True:
+        answer, _ = ask(service, "step", lanes=lanes, t=place["start"], lane=place["lane"], forward=True)
+        place = answer["place"]
+        if place is None:
+            break
+        assert "gemm" in place["name"]
+        seen.append(place["start"] + service.scene.origin_ns)
+    assert seen == sorted(expected["start_ns"].astype(int))
+    marks, buffers = ask(service, "marks")
+    assert (marks["names"], marks["rows"]) == (True, False)
+    assert {service.scene.names[i] for i in np.flatnonzero(buffers[0])} == set(expected["name"])
+    assert ask(service, "search", text="")[0]["count"] == 0
+    assert ask(service, "step", lanes=lanes, t=0, lane=-1, forward=True)[0]["place"] is None
+
+
+def test_marks_are_sent_with_the_view(service):
+    lanes = all_lanes(service)
+    ask(service, "search", text="cudaLaunch")
+    answer, buffers = ask(service, "view", t0=0, t1=service.scene.length_ns, width=100, lanes=lanes)
+    assert answer["marked"] is True
+    names = buffers[10][buffers[5]]
+    hits = np.array([service.scene.names[code].startswith("cudaLaunch") for code in names])
+    assert (buffers[6].astype(bool) == hits).all()
+    assert buffers[9].any()
+
+
+def test_totals_by_name_inside_a_box(service, trace):
+    lanes = all_lanes(service)
+    t0, t1 = 200_000, 500_000
+    answer, _ = ask(service, "totals", t0=t0, t1=t1, lanes=lanes)
+    spans = trace.spans[trace.spans["timing"] == "measured"]
+    start = spans["start_ns"].astype(int) - service.scene.origin_ns
+    end = start + spans["dur_ns"]
+    inside = (np.minimum(end, t1) - np.maximum(start, t0)).clip(lower=0)
+    touching = (start <= t1) & (end > t0)
+    expected = inside[touching].groupby(spans["name"][touching].astype(str)).agg(["size", "sum"])
+    got = {name: (count, ns) for name, count, ns in answer["rows"] if name != "[memory]"}
+    assert got == {name: tuple(row) for name, row in expected.iterrows()}
+
+
+def test_hit_neighbour_locate_and_detail_speak_of_the_same_span(service, trace):
+    lane = service.scene.tracks[0].lanes[1].lane
+    place = ask(service, "hit", lane=lane, t=60_000, tolerance=50_000)[0]["place"]
+    after = ask(service, "neighbour", lane=lane, start=place["start"], row=place["row"], step=1)[0]["place"]
+    assert after["start"] >= place["start"] + place["dur"]
+    back = ask(service, "neighbour", lane=lane, start=after["start"], row=after["row"], step=-1)[0]["place"]
+    assert back == place
+    assert ask(service, "locate", row=place["row"])[0]["place"] == place
+    detail, _ = ask(service, "detail", row=place["row"])
+    assert detail["name"] == place["name"] == trace.spans["name"].iloc[detail["frame_row"]]
+
+
+def test_names_are_fetched_by_number(service):
+    answer, _ = ask(service, "names", ids=[0, 1, 10**6, -1])
+    assert answer["names"] == [service.scene.names[0], service.scene.names[1], "", ""]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"op": "nonsense"},
+        {"op": None},
+        {},
+        {"op": "view"},
+        {"op": "view", "t0": 0, "t1": 1, "width": 5, "lanes": [10**6]},
+        {"op": "view", "t0": "x", "t1": 1, "width": 5, "lanes": []},
+        {"op": "hit", "lane": -1, "t": 0},
+        {"op": "detail", "row": 10**9},
+        {"op": "counters", "t0": 0, "t1": 9, "width": 3, "ids": [99]},
+    ],
+)
+def test_a_wrong_request_is_answered_with_an_error(service, request_):
+    answer, buffers = service.answer(request_)
+    assert answer["error"]
+    assert buffers == []
+
+
+def test_aggregates_come_longest_first(service):
+    found = aggregates(service.scene)
+    assert found["total"] == 5
+    assert [record["dur"] for record in found["rows"]] == [200_000, 160_000, 120_000, 80_000, 40_000]
+    assert {record["domain"] for record in found["rows"]} == {"gpu"}
+    assert aggregates(service.scene, limit=2)["rows"][1]["name"] == "layer_sum_3"
+
+
+def test_the_overview_is_the_mean_of_the_tracks_busy_shares(service):
+    host, gpu = minimap(service.scene, width=50)
+    scene = service.scene
+    for shares, section in ((host, "host"), (gpu, "gpu")):
+        tracks = [track for track in scene.tracks if track.section == section]
+        total = sum(track.busy_ns for track in tracks) / len(tracks)
+        assert shares.mean() == pytest.approx(total / scene.length_ns, rel=1e-3)
+
+
+def test_hostile_names_travel_as_they_are():
+    service = Service(Scene.of(model_trace(hostile=True)))
+    info, _ = ask(service, "open")
+    assert set(HOSTILE) <= set(info["names"])
+    assert ask(service, "search", text="<img")[0]["count"] > 0
+
+
+def test_requests_from_several_threads_agree_with_one_thread():
+    service = Service(Scene.of(wide_trace(60_000, tracks=8)), whole_limit=0)
+    lanes = all_lanes(service)
+    length = service.scene.length_ns
+    requests = [
+        {"op": "view", "t0": length * i // 40, "t1": length * (i + 4) // 40, "width": 300, "lanes": lanes}
+        for i in range(36)
+    ]
+    alone = [[b.tobytes() for b in service.answer(request)[1]] for request in requests]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda r: [b.tobytes() for b in service.answer(r)[1]], requests * 3))
+    assert together == alone * 3

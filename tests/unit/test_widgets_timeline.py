@@ -1,0 +1,175 @@
+"""The widget from Python: its state both ways, and what it answers to messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from timeline_traces import model_trace
+
+pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
+
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.widgets.timeline import Timeline
+
+
+@pytest.fixture
+def trace():
+    return model_trace()
+
+
+@pytest.fixture
+def widget(trace, monkeypatch):
+    made = Timeline(trace)
+    sent = []
+    monkeypatch.setattr(made, "send", lambda content, buffers=None: sent.append((content, buffers)))
+    made.sent = sent
+    return made
+
+
+def test_the_trace_offers_it(trace):
+    widget = trace.timeline(height=300, theme="dark", color_by="kind")
+    assert (widget.height, widget.theme, widget.color_by) == (300, "dark", "kind")
+    assert repr(widget) == "<Timeline of 839 events on 5 tracks>"
+
+
+@pytest.mark.parametrize("options", [{"theme": "pink"}, {"color_by": "x"}, {"height": 3}])
+def test_wrong_options_name_what_is_allowed(trace, options):
+    with pytest.raises(OptionError, match=next(iter(options))):
+        Timeline(trace, **options)
+
+
+def test_messages_are_answered_to_who_asked(widget):
+    widget._on_message(widget, {"op": "open", "id": "a-1"}, [])
+    content, buffers = widget.sent[-1]
+    assert content["reply"] == "a-1"
+    assert content["events"] == 839
+    assert all(isinstance(buffer, bytes) for buffer in buffers)
+    widget._on_message(widget, {"op": "nonsense", "id": "a-2"}, [])
+    assert widget.sent[-1][0] == {"error": "unknown request 'nonsense'", "reply": "a-2"}
+
+
+def test_an_unforeseen_failure_is_answered_too(widget, monkeypatch, caplog):
+    def fail(request):
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(widget.service, "answer", fail)
+    widget._on_message(widget, {"op": "view", "id": "a-3"}, [])
+    assert widget.sent[-1][0] == {"error": "RuntimeError: boom", "reply": "a-3"}
+    assert "boom" in caplog.text
+
+
+def test_nothing_is_selected_at_first(widget, trace):
+    assert widget.selection.empty
+    assert widget.selection.columns.tolist() == trace.spans.columns.tolist()
+
+
+def test_a_selected_span_is_a_row_of_the_frame(widget, trace):
+    row = int(widget.scene.scene_rows([37])[0])
+    widget.selected = {"kind": "span", "row": row}
+    assert widget.selection.index.tolist() == [37]
+    assert widget.selection.equals(trace.spans.iloc[[37]])
+
+
+def test_a_box_selects_what_touches_it(widget, trace):
+    stream = next(track for track in widget.scene.tracks if track.label == "stream 7")
+    widget.selected = {
+        "kind": "box",
+        "t0": 500_000,
+        "t1": 800_000,
+        "lanes": [lane.lane for lane in stream.lanes],
+    }
+    start = trace.spans["start_ns"] - widget.scene.origin_ns
+    here = (trace.spans["track"] == 3) & (start <= 800_000) & (start + trace.spans["dur_ns"] > 500_000)
+    assert widget.selection.index.tolist() == trace.spans.index[here.fillna(False).astype(bool)].tolist()
+    assert len(widget.selection) > 5
+
+
+def test_lanes_that_do_not_exist_are_no_lanes(widget):
+    widget.selected = {"kind": "box", "t0": 0, "t1": 10**9, "lanes": [-4, 10**6]}
+    assert widget.selection.empty
+
+
+def test_select_by_time_and_track(widget, trace):
+    chosen = widget.select(100_000, 400_000, tracks="STREAM 7")
+    assert set(chosen["track"]) == {3}
+    assert widget.selected["kind"] == "box"
+    widget.select()
+    assert widget.selection.empty
+    with pytest.raises(OptionError, match="stream 20"):
+        widget.select(tracks="no such track")
+    with pytest.raises(OptionError, match="end_ns"):
+        widget.select(10, 5)
+
+
+def test_instants_are_selected_apart(widget, trace):
+    chosen = widget.select()
+    widget.select(0, 200_000)
+    assert (
+        widget.selected_instants.index.tolist()
+        == trace.instants.index[trace.instants["ts_ns"] <= 200_000].tolist()
+    )
+    assert chosen.empty
+
+
+def test_zoom_counts_from_the_traces_base(widget):
+    widget.zoom(1_000_000, 2_000_000)
+    assert widget.view == (1_000_000, 2_000_000)
+    assert widget.view_range == [1_030_000, 2_030_000]
+    widget.zoom()
+    assert widget.view == (widget.scene.origin_ns, widget.scene.end_ns)
+    with pytest.raises(OptionError, match="more than start_ns"):
+        widget.zoom(5, 5)
+
+
+def test_find_marks_and_returns_the_matches(widget, trace):
+    found = widget.find("SGEMM")
+    expected = trace.spans[trace.spans["name"].astype(str).str.contains("sgemm")]
+    assert found.index.tolist() == expected.index.tolist()
+    assert widget.marks["count"] == len(expected)
+    assert widget.marks["label"] == f"{len(expected)} matches"
+    assert widget.search == "SGEMM"
+    assert widget.find("no such name").empty
+
+
+def test_highlight_takes_spans_tables_rows_and_nothing(widget, trace):
+    long = trace.spans[trace.spans["dur_ns"] > 30_000]
+    assert widget.highlight(long) == int((long["timing"] == "measured").sum())
+    assert widget.highlight(long["dur_ns"]) == int((long["timing"] == "measured").sum())
+    assert widget.highlight([0, 1, 2]) == 3
+    table = trace.operators().head(2)
+    assert widget.highlight(table) == int(table["calls"].sum())
+    assert widget.highlight(table.set_index("name")) == int(table["calls"].sum())
+    version = widget.marks["version"]
+    assert widget.highlight(None) == 0
+    assert widget.marks["version"] == version + 1
+    with pytest.raises(TypeError, match="a column 'name'"):
+        widget.highlight(trace.summary())
+    with pytest.raises(TypeError, match="row numbers"):
+        widget.highlight(["x"])
+
+
+def test_what_the_browser_searched_is_marked_in_the_kernel(widget, trace):
+    widget.search = "cudaLaunch"
+    names, rows = widget.service._marks()
+    assert rows is None
+    assert {widget.scene.names[i] for i in np.flatnonzero(names)} == {"cudaLaunchKernel"}
+
+
+def test_a_picture_is_saved_when_the_browser_sends_it(widget, tmp_path):
+    widget.save_picture(tmp_path / "view.png")
+    request, _ = widget.sent[-1]
+    assert request["event"] == "picture"
+    widget._on_message(widget, {"op": "picture", "id": request["id"]}, [memoryview(b"\x89PNG...")])
+    assert (tmp_path / "view.png").read_bytes() == b"\x89PNG..."
+    # An answer that nobody asked for writes nothing.
+    widget._on_message(widget, {"op": "picture", "id": "x"}, [memoryview(b"evil")])
+    assert [file.name for file in tmp_path.iterdir()] == ["view.png"]
+
+
+def test_two_traces_side_by_side():
+    both = Timeline([model_trace(steps=1), model_trace(steps=2)])
+    found = both.find("ProfilerStep")
+    assert found["part"].tolist() == ["trace 0", "trace 1", "trace 1"]
+    assert both.highlight(found) == 3
+    with pytest.raises(TypeError, match="column 'part'"):
+        both.highlight(found.drop(columns="part"))
