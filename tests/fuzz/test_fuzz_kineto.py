@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import random
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -124,3 +126,42 @@ def test_mutations(cases: Path, corpus: Path, tmp_path: Path) -> None:
         if not DAMAGE & (small["notes"].keys() | decode(content)["notes"].keys()):
             assert small["spans"]["start_ns"].tolist() == trace.spans["start_ns"].tolist(), content
     assert runs > 10
+
+
+@pytest.mark.fuzz
+@pytest.mark.slow
+def test_coverage_guided_with_sanitizers(root: Path, cases: Path, corpus: Path, tmp_path: Path) -> None:
+    """The harness of capture_ext/tests/fuzz/kineto.cpp, whose head has the command for a long run."""
+    compiler = shutil.which("clang++-14") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("no clang++ for libFuzzer")
+    room = root / "capture_ext"
+    program = tmp_path / "fuzz_kineto"
+    sources = [
+        room / "tests/fuzz/kineto.cpp",
+        *(room / "decode/kineto").glob("*.cpp"),
+        room / "columns/nesting.cpp",
+    ]
+    flags = ["-std=c++20", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
+    built = subprocess.run(
+        [compiler, *flags, f"-I{room}", *map(str, sources), "-lsimdjson", "-o", str(program)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    if built.returncode and "simdjson" in built.stderr:
+        pytest.skip("no installed simdjson to link the harness with")
+    assert built.returncode == 0, built.stderr[-3000:]
+    folder = tmp_path / "seeds"
+    folder.mkdir()
+    for i, content in enumerate(seeds(cases, corpus)):
+        (folder / str(i)).write_bytes(bytes([32, 64]) + content)
+    limits = ["-max_len=20000", "-timeout=10", "-rss_limit_mb=1024", f"-max_total_time={SECONDS:.0f}"]
+    run = subprocess.run(
+        [str(program), *limits, f"-dict={room}/tests/fuzz/kineto.dict", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS + 120,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]

@@ -122,9 +122,9 @@ Decoder::Step Decoder::take_events(bool last) {
 // The careful way: event by event from `from`, mending what the parser refuses. `behind` tells that an event
 // has just ended there.
 Decoder::Step Decoder::take_carefully(std::size_t from, bool behind, bool last) {
-  const char* const begin = text();
-  const char* const end = begin + fill_;
-  const char* p = begin + from;
+  char* const begin = text();
+  char* const end = begin + fill_;
+  char* p = begin + from;
   const auto wait = [&](const char* at) {
     after_event_ = behind;
     consume(static_cast<std::size_t>(at - begin));
@@ -138,7 +138,7 @@ Decoder::Step Decoder::take_carefully(std::size_t from, bool behind, bool last) 
       return Step::go_on;
     }
     if (*p == ',') {
-      const char* const next = skip_space(p + 1, end);
+      char* const next = skip_space(p + 1, end);
       if (next == end && !last) return wait(p);
       // The unclosed form ends with a comma by nature; in front of "]" or another comma it is one too many.
       if (!behind || (next != end && (*next == ']' || *next == ','))) {
@@ -166,11 +166,11 @@ Decoder::Step Decoder::take_carefully(std::size_t from, bool behind, bool last) 
           !take_mended(p, at)) {
         notes_.add(Note::lost_event, at);
       }
-      p = scanned.end;
+      p += length;
     } else if (*p == '{') {
       if (!take_damaged(p, end, last)) return wait(p);
     } else {
-      p = take_other(p, end);
+      p = begin + (take_other(p, end) - begin);
     }
     if (behind) notes_.add(Note::missing_comma, at);
     behind = true;
@@ -194,8 +194,8 @@ bool Decoder::take_text_of_mender(std::uint64_t at) {
   return true;
 }
 
-bool Decoder::take_damaged(const char*& p, const char* end, bool last) {
-  const char* const begin = p;
+bool Decoder::take_damaged(char*& p, char* end, bool last) {
+  char* const begin = p;
   const std::uint64_t at = offset_of(p);
   MendOptions options;
   options.trust_quotes = false;
@@ -213,10 +213,10 @@ bool Decoder::take_damaged(const char*& p, const char* end, bool last) {
     if (behind == nullptr || (limit != end && skip_space(behind, limit) != limit)) continue;
     if (!take_text_of_mender(at)) continue;
     notes_.add(Note::damaged_event, at);
-    p = behind;
+    p = begin + (behind - begin);
     return true;
   }
-  p = first;
+  p = begin + (first - begin);
   // Damage deep inside arguments, which are not looked at here, need not cost the event.
   const auto capacity = static_cast<std::size_t>(buffer_.data() + buffer_.size() - begin);
   if (first != end && extractor_.take_object(begin, static_cast<std::size_t>(first - begin), capacity, at)) {

@@ -66,7 +66,7 @@ class Decoder {
   Step take_events(bool last);
   Step take_carefully(std::size_t from, bool behind, bool last);
   // Takes a damaged event and moves `p` behind it; false when more text is needed.
-  bool take_damaged(const char*& p, const char* end, bool last);
+  bool take_damaged(char*& p, char* end, bool last);
   const char* take_other(const char* p, const char* end);
   bool take_mended(const char* p, std::uint64_t at);
   bool take_text_of_mender(std::uint64_t at);

@@ -47,14 +47,29 @@ std::uint32_t code(Interner& interner, std::string_view token) {
   return is_null(token) ? Interner::kNone : interner.code(plain(token));
 }
 
+// On-Demand reads the byte behind the text as a token. In text whose brackets do not match it takes a comma
+// or bracket there for one of the text, and goes on behind the end; a zero stops it.
+class Terminated {
+ public:
+  explicit Terminated(char* end) : end_(end), kept_(*end) { *end_ = '\0'; }
+  ~Terminated() { *end_ = kept_; }
+  Terminated(const Terminated&) = delete;
+  Terminated& operator=(const Terminated&) = delete;
+
+ private:
+  char* end_;
+  char kept_;
+};
+
 void read_id(std::string_view token, std::int64_t& id) {
   if (!read_integer(token.data(), id)) id = kNoId;
 }
 
 }  // namespace
 
-Extractor::Outcome Extractor::take_list(const char* text, std::size_t size, std::size_t capacity,
+Extractor::Outcome Extractor::take_list(char* text, std::size_t size, std::size_t capacity,
                                         std::uint64_t offset) {
+  const Terminated terminated(text + size);
   ondemand::document document;
   if (parser_.iterate(text, size, capacity).get(document)) return {End::failed, 1};
   ondemand::array list;
@@ -84,7 +99,8 @@ Extractor::Outcome Extractor::take_list(const char* text, std::size_t size, std:
   return {at == size - 1 ? End::text : End::closed, at};
 }
 
-bool Extractor::take_object(const char* text, std::size_t size, std::size_t capacity, std::uint64_t at) {
+bool Extractor::take_object(char* text, std::size_t size, std::size_t capacity, std::uint64_t at) {
+  const Terminated terminated(text + size);
   ondemand::document document;
   if (parser_.iterate(text, size, capacity).get(document)) return false;
   ondemand::object object;

@@ -30,12 +30,12 @@ class Extractor {
   };
 
   // Takes the events of `text`, whose first byte is "[" and whose last is "]", both put there by the caller
-  // around a piece of the list. `capacity` bytes may be read. `offset` is the place of text[0] in the file.
-  Outcome take_list(const char* text, std::size_t size, std::size_t capacity, std::uint64_t offset);
+  // around a piece of the list. `offset` is the place of text[0] in the file. Of both functions: `capacity`
+  // bytes belong to the text, padding included; the byte behind `size` is changed meanwhile and restored.
+  Outcome take_list(char* text, std::size_t size, std::size_t capacity, std::uint64_t offset);
 
-  // Takes the one object that `text` (of `size` bytes, of which `capacity` may be read) consists of; false
-  // when it is damaged. `at` is the place of the event in the file.
-  bool take_object(const char* text, std::size_t size, std::size_t capacity, std::uint64_t at);
+  // Takes the one object that `text` consists of; false when it is damaged. `at` is its place in the file.
+  bool take_object(char* text, std::size_t size, std::size_t capacity, std::uint64_t at);
 
  private:
   using Value = simdjson::ondemand::value;

@@ -23,7 +23,8 @@ void append_utf8(std::string& out, unsigned code_point);
 
 inline bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-inline const char* skip_space(const char* p, const char* end) {
+template <typename Char>  // char or const char
+Char* skip_space(Char* p, const char* end) {
   while (p != end && is_space(*p)) ++p;
   return p;
 }
