@@ -266,6 +266,7 @@ class Writer {
     return bytes_of(out);
   }
 
+  nb::object written_rows() const { return nb::cast(give(encoder_->written_rows())); }
   std::size_t events() const { return encoder_->events(); }
   std::uint64_t flows_left_out() const { return encoder_->flows_left_out(); }
 
@@ -392,6 +393,7 @@ NB_MODULE(perfetto, m) {
       .def("head", &Writer::head, nb::arg("tracks"), nb::arg("unix_ns").none(), nb::arg("metadata_name"),
            nb::arg("metadata"))
       .def("packets", &Writer::packets, nb::arg("begin"), nb::arg("end"))
+      .def("written_rows", &Writer::written_rows, "Rows of the spans in the order of the trace.")
       .def_prop_ro("events", &Writer::events)
       .def_prop_ro("flows_left_out", &Writer::flows_left_out);
 }

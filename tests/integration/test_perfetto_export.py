@@ -99,6 +99,32 @@ def test_round_trip(tmp_path, seed):
     assert_equal(trace, back)
 
 
+ETDUMPS = ("cnn_xnnpack_debug", "mv2q_xnnpack", "two_prefill_decode", "noprefix", "probe_layers")
+KINETO = ("a100_alexnet_cuda_sync", "mi250_rocm62_minitoy", "mi210_gpu_only")
+
+
+@pytest.mark.parametrize(
+    "name", [*(f"etdump/{n}.etdp" for n in ETDUMPS), *(f"kineto/{n}.json.gz" for n in KINETO)]
+)
+def test_round_trip_of_real_traces(tmp_path, corpus, name):
+    """Trees that the file records, modeled times and overlapping kernels come back as they were."""
+    trace = load(corpus / name)
+    back = load(write_perfetto(trace, tmp_path / "t.pftrace"))
+    assert back.meta["warnings"] == []
+    keys = ["name", "kind", "domain", "timing", "track", "start_ns", "dur_ns", "self_ns", "depth"]
+    keys += ["correlation", "external_id", "iteration", "rank"]
+    rows = [sorted(map(str, t.spans[keys].astype(object).to_numpy().tolist())) for t in (trace, back)]
+    assert rows[0] == rows[1]
+    parents = []
+    for t in (trace, back):
+        of = t.spans["parent"].to_numpy()
+        named = t.spans["name"].astype(object).to_numpy()
+        parents.append(
+            sorted((str(n), "" if p < 0 else str(named[p])) for n, p in zip(named, of, strict=True))
+        )
+    assert parents[0] == parents[1]
+
+
 def test_unfinished_slices_come_back_as_such(tmp_path):
     b = Builder()
     host = b.track("main", thread="1")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtrt_viz import schema
+from torchtrt_viz.loaders.nesting import nest_observed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -209,12 +210,13 @@ class SpanRows:
             return np.repeat([values.index(getattr(block, attribute)) for block in blocks], sizes)
 
         placed = np.repeat([block.start is not None for block in blocks], sizes)
+        measured = np.repeat([block.timing == "measured" for block in blocks], sizes)
         start = np.concatenate(
             [np.zeros(len(block.names), np.int64) if block.start is None else block.start for block in blocks]
         )
         track = np.repeat([block.track for block in blocks], sizes).astype(np.int32)
         dur = np.concatenate([block.dur for block in blocks])
-        parent, depth, own = _nest(track, start, dur, placed)
+        parent, depth, own = nest_observed(track, start, dur, placed & measured)
         return schema.SPANS.frame(
             {
                 "name": [name for block in blocks for name in block.names],
@@ -272,23 +274,6 @@ def _column(timing: pd.DataFrame, name: str) -> np.ndarray:
     if name not in timing:
         return np.full(len(timing), np.nan)
     return timing[name].to_numpy(dtype=float)
-
-
-def _nest(
-    track: np.ndarray, start: np.ndarray, dur: np.ndarray, placed: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nest the spans that have a place; an aggregate record is nobody's parent and nobody's child."""
-    parent = np.full(len(track), -1, np.int64)
-    depth = np.zeros(len(track), np.int32)
-    own = dur.copy()
-    rows = np.flatnonzero(placed)
-    if len(rows):
-        from torchtrt_viz._native import native
-
-        above, levels, self_ns, _ = native("columns").nest(track[rows], start[rows], dur[rows])
-        parent[rows] = np.where(above >= 0, rows[above], -1)
-        depth[rows], own[rows] = levels, self_ns
-    return parent, depth, own
 
 
 class _LayerArgs:

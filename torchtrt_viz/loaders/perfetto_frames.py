@@ -9,6 +9,7 @@ import numpy as np
 
 from torchtrt_viz import schema
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.loaders.nesting import nest_observed
 from torchtrt_viz.loaders.perfetto_own import OwnMetadata, read_own
 from torchtrt_viz.loaders.perfetto_tracks import TrackTable
 from torchtrt_viz.loaders.perfetto_unpack import unpack
@@ -241,13 +242,17 @@ class _Frames:
     ) -> pd.DataFrame:
         import pandas as pd
 
-        from torchtrt_viz._native import native
-
         spans = self._spans
         track = row_of[spans["track"]].astype(np.int32, copy=False)
         start = spans["start_ns"] - shift
-        parent, depth, own_time, _ = native("columns").nest(track, start, spans["dur_ns"])
         timing = self._timings(spans["category"])
+        # what was not observed takes no time off what was
+        parent, depth, own_time = nest_observed(track, start, spans["dur_ns"], timing == 0)
+        if self._own is not None and self._own.nesting and self._own.spans == len(start):
+            said = self._own.nesting
+            parent[said["rows"]] = said["parent"]
+            depth[said["rows"]] = said["depth"]
+            own_time[said["rows"]] = np.clip(said["self_ns"], 0, spans["dur_ns"][said["rows"]])
         frame = schema.SPANS.frame(
             {
                 "name": self._names(spans["name"]),

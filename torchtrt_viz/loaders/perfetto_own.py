@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import orjson
 
 from torchtrt_viz import schema
@@ -41,6 +42,9 @@ class OwnMetadata:
         uuid of a counter track -> name and unit.
     aggregates
         Spans without a place on the time axis.
+    nesting
+        Rows of the trace whose parent, depth and self time do not follow from the times, as arrays rows,
+        parent, depth, self_ns; and the number of spans that the trace then has.
     """
 
     origin_ns: int = 0
@@ -52,6 +56,8 @@ class OwnMetadata:
     lanes: dict[int, int] = field(default_factory=dict)
     counters: dict[int, tuple[str, str | None]] = field(default_factory=dict)
     aggregates: list[dict[str, Any]] = field(default_factory=list)
+    nesting: dict[str, np.ndarray] = field(default_factory=dict)
+    spans: int = 0
 
 
 def read_own(metadata: list[tuple[str, str]]) -> OwnMetadata | None:
@@ -97,7 +103,27 @@ def _checked(document: dict[str, Any]) -> OwnMetadata | None:
         if row is None:
             return None
         out.aggregates.append(row)
+    _read_nesting(document.get("nesting"), out)
     return out
+
+
+def _read_nesting(nesting: Any, out: OwnMetadata) -> None:
+    """Take in the nesting when it holds together; else the times tell it."""
+    if not isinstance(nesting, dict) or _int(nesting.get("spans")) is None:
+        return
+    columns: dict[str, np.ndarray] = {}
+    for name in ("rows", "parent", "depth", "self_ns"):
+        values = nesting.get(name)
+        if not isinstance(values, list) or not all(_int(value) is not None for value in values):
+            return
+        columns[name] = np.array(values, dtype=np.int64)
+    spans = nesting["spans"]
+    rows, parent, depth = columns["rows"], columns["parent"], columns["depth"]
+    if any(len(column) != len(rows) for column in columns.values()):
+        return
+    inside = (rows >= 0) & (rows < spans) & (parent >= -1) & (parent < spans) & (depth >= 0) & (depth < 2**31)
+    if inside.all():
+        out.nesting, out.spans = columns, spans
 
 
 def _track(track: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from torchtrt_viz import schema
+from torchtrt_viz.loaders.nesting import nest_observed
 from torchtrt_viz.loaders.perfetto_own import METADATA_NAME, VERSION
 from torchtrt_viz.report.perfetto_args import encode_annotations, plain
 from torchtrt_viz.report.perfetto_layout import Layout, clean, layout
@@ -84,10 +85,9 @@ class _Export:
             writer.set_arguments(found + [b""] * (len(columns["lane"]) - len(found)))
         base = trace.meta.get("base_ns")
         unix = None if not isinstance(base, int) else base + origin
+        metadata = self._metadata(origin, writer.flows_left_out, writer.written_rows())
         with file.open("wb") as out:
-            out.write(
-                writer.head(self._tracks, unix, METADATA_NAME, self._metadata(origin, writer.flows_left_out))
-            )
+            out.write(writer.head(self._tracks, unix, METADATA_NAME, metadata))
             for begin in range(0, writer.events, _PORTION):
                 out.write(writer.packets(begin, min(begin + _PORTION, writer.events)))
 
@@ -244,7 +244,7 @@ class _Export:
 
     # -- metadata --------------------------------------------------------------------------------------
 
-    def _metadata(self, origin: int, flows_left_out: int) -> bytes:
+    def _metadata(self, origin: int, flows_left_out: int, written: np.ndarray) -> bytes:
         trace = self._trace
         document = {
             "version": VERSION,
@@ -261,9 +261,42 @@ class _Export:
             ],
             "lanes": {str(uuid): row for uuid, row in self._lane_rows.items()},
             "counters": {str(uuid): said for uuid, said in self._counter_said.items()},
+            "nesting": self._nesting(written),
             "aggregates": self._aggregates(),
         }
         return orjson.dumps(document)
+
+    def _nesting(self, written: np.ndarray) -> dict[str, Any]:
+        """Parents, depths and self times that do not follow from times alone, by position in the file.
+
+        Formats that record the tree of their events, or model their times, nest otherwise than times say.
+        """
+        spans = self._trace.spans.iloc[self._plan.placed]
+        columns = {
+            "depth": spans["depth"].to_numpy(dtype=np.int64),
+            "self_ns": spans["self_ns"].to_numpy(dtype=np.int64),
+        }
+        above = spans["parent"].to_numpy(dtype=np.int64)
+        place = np.full(len(self._trace.spans) + 1, -1, np.int64)
+        place[self._plan.placed] = np.arange(len(spans))
+        parent = place[above]  # of -1, the last entry: -1
+        told = nest_observed(
+            spans["track"].to_numpy(),
+            spans["start_ns"].to_numpy(dtype=np.int64),
+            spans["dur_ns"].to_numpy(),
+            ~self._plan.modeled,
+        )
+        other = (told[0] != parent) | (told[1] != columns["depth"]) | (told[2] != columns["self_ns"])
+        own = written[written < len(spans)]
+        position = np.full(len(spans) + 1, -1, np.int64)
+        position[own] = np.arange(len(own))
+        rows = own[other[own]]
+        return {
+            "spans": len(own),
+            "rows": position[rows].tolist(),
+            "parent": position[parent[rows]].tolist(),
+            **{name: values[rows].tolist() for name, values in columns.items()},
+        }
 
     def _aggregates(self) -> list[dict[str, Any]]:
         spans = self._trace.spans

@@ -362,6 +362,17 @@ void Encoder::write_event(const Event& event, std::string& out, std::string& pac
   put_bytes(out, trace_field::kPacket, packet);
 }
 
+std::vector<std::int64_t> Encoder::written_rows() const {
+  std::vector<std::int64_t> rows;
+  rows.reserve(spans_.lane.size());
+  for (const Event& event : order_) {
+    const bool whole =
+        event.type == Event::Type::kBegin && spans_.dur[static_cast<std::size_t>(event.row)] >= 0;
+    if (whole) rows.push_back(event.row);
+  }
+  return rows;
+}
+
 std::string Encoder::packets(std::size_t begin, std::size_t end) const {
   std::string out;
   std::string packet;

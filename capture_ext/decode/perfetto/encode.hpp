@@ -83,6 +83,8 @@ class Encoder {
   // Packets of the events [begin, end).
   std::string packets(std::size_t begin, std::size_t end) const;
 
+  // Rows of the spans that have an end, in the order in which they begin in the trace.
+  [[nodiscard]] std::vector<std::int64_t> written_rows() const;
   // Flows whose target begins before their source, which the format cannot express.
   [[nodiscard]] std::uint64_t flows_left_out() const { return flows_left_out_; }
 
