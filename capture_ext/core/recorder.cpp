@@ -24,7 +24,10 @@ struct RecordingState {
 
   std::int32_t engine_row(const std::shared_ptr<EngineEntry>& engine) {
     const auto [at, fresh] = engine_rows.try_emplace(engine.get(), static_cast<std::int32_t>(engines.size()));
-    if (fresh) engines.push_back(engine);
+    if (fresh) {
+      engines.push_back(engine);
+      columns.engines.push_back(engine->info());
+    }
     return at->second;
   }
 
@@ -99,7 +102,14 @@ RecordedColumns Recording::stop() {
   state_->open = false;
   RecordedColumns out = std::move(state_->columns);
   state_->columns = {};
-  for (const auto& engine : state_->engines) out.engines.push_back(engine->info());
+  // As they are now, at the level that they were recorded at.
+  for (std::size_t i = 0; i < state_->engines.size(); ++i) {
+    auto info = state_->engines[i]->info();
+    info.level = out.engines[i].level;
+    info.level_source = out.engines[i].level_source;
+    info.format = out.engines[i].format;
+    out.engines[i] = std::move(info);
+  }
   state_->engines.clear();
   return out;
 }
