@@ -6,64 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
+from browser_lab import KERNEL_READY, Notebook
 
 pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
 pytestmark = [pytest.mark.slow]
 
-KERNEL_READY = """() => {
-  const panel = window.jupyterapp?.shell.currentWidget;
-  const kernel = panel?.sessionContext?.session?.kernel;
-  return !!kernel && kernel.status === 'idle' && kernel.connectionStatus === 'connected';
-}"""
 ROOT = Path(__file__).resolve().parents[2]
 SETUP = (
     f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests/support')!r}]\n"
     "from timeline_traces import model_trace\n"
 )
-
-
-class Notebook:
-    """An open notebook whose cells have run."""
-
-    def __init__(self, visit, url):
-        self.visit = visit(url)
-        self.page = self.visit.page
-        self.page.wait_for_selector(".jp-Notebook")
-        self.page.wait_for_function(KERNEL_READY)
-        self.page.click(".jp-Notebook .jp-Cell >> nth=0 >> .cm-content")
-        self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
-        self.visit.settle()
-        self.asked = 0
-
-    def python(self, code):
-        """Run code in the notebook's kernel and return what it prints."""
-        return self.page.evaluate(
-            """async (code) => {
-              const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-              const future = kernel.requestExecute({ code, store_history: false });
-              let text = '';
-              future.onIOPub = (message) => {
-                if (message.header.msg_type === 'stream') text += message.content.text;
-                if (message.header.msg_type === 'error') text += message.content.traceback.join('\\n');
-              };
-              await future.done;
-              return text.trim();
-            }""",
-            code,
-        )
-
-    def wait(self, condition):
-        """Wait for a JS condition in which ``t`` is the timeline."""
-        self.page.wait_for_function(
-            f"() => {{ const t = document.querySelector('.tv-root').timeline; return {condition}; }}"
-        )
-
-    def wait_python(self, condition):
-        for _ in range(100):
-            if self.python(f"print({condition})") == "True":
-                return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"never true in the kernel: {condition}; {self.python(f'print({condition})')}")
 
 
 @pytest.fixture(scope="module", params=["whole", "kernel"])
@@ -74,7 +26,7 @@ def notebook(request, lab, shared_visit):
         f"{request.param}.ipynb",
         [SETUP + f"trace = model_trace()\nw = trace.timeline(whole_limit={limit})\nw", "1 + 1"],
     )
-    made = Notebook(shared_visit, url)
+    made = Notebook(shared_visit(url))
     assert made.visit.run("t.source.whole") is (request.param == "whole")
     yield made
     assert made.visit.external == []

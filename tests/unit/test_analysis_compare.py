@@ -11,10 +11,10 @@ from trace_builder import Builder
 
 from torchtrt_viz.analysis.compare import compare, regressions
 from torchtrt_viz.analysis.inference import bootstrap_ratio, holm, student_tail, trimmed_test
-from torchtrt_viz.analysis.steps import iteration_of, iterations, warmup_length
 from torchtrt_viz.analysis.sampling import samples
-from torchtrt_viz.analysis.trends import series, series_values
 from torchtrt_viz.analysis.scatter import variability
+from torchtrt_viz.analysis.steps import iteration_of, iterations, warmup_length
+from torchtrt_viz.analysis.trends import series, series_values
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.trace import Trace
 

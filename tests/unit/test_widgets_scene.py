@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from timeline_traces import model_trace
 
-from torchtrt_viz import schema
+from torchtrt_viz import load, schema
+from torchtrt_viz.errors import OptionError
 from torchtrt_viz.trace import Trace
 from torchtrt_viz.widgets.counters import counter_series
 from torchtrt_viz.widgets.details import details, links
@@ -195,3 +196,30 @@ def test_counters_show_the_value_that_holds_and_every_change_in_a_column():
     assert low[2:].tolist() == [1, 1, 3, 3, 7, 7]
     assert high[2:].tolist() == [1, 1, 5, 3, 7, 7]
     assert series.to_dict()["unit"] == "bytes"
+
+
+def test_traces_share_the_axis_by_their_clocks_or_say_that_they_do_not():
+    first, second = trace(ROWS[1:2], rank=0), trace(ROWS[1:2], rank=1)
+    first.meta.update(base_ns=5_000, rank=0)
+    second.meta.update(base_ns=5_300, rank=1)
+    scene = Scene.of([first, second])
+    assert [part.shift_ns for part in scene.parts] == [0, 300]
+    assert [part.label for part in scene.parts] == ["rank 0", "rank 1"]
+    assert "wall clocks" in scene.note
+    assert [part.shift_ns for part in Scene.of([first, second], "start").parts] == [-100, -100]
+    second.meta["base_ns"] = None
+    scene = Scene.of([first, second])
+    assert [part.shift_ns for part in scene.parts] == [-100, -100]
+    assert scene.note == "each trace begins at 0: not all of them record a wall clock"
+    with pytest.raises(OptionError, match="align"):
+        Scene.of([first, second], "guess")
+    with pytest.raises(OptionError, match="at most 256"):
+        Scene.of([first] * 300)
+
+
+def test_a_session_becomes_one_group_per_rank(corpus):
+    session = load(corpus / "ranks" / "ddp2")
+    scene = Scene.of(session)
+    assert len(scene.parts) == len(list(session.traces()))
+    groups = {track.group.split(" · ")[0] for track in scene.tracks}
+    assert groups == {part.label for part in scene.parts}

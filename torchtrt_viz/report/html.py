@@ -53,7 +53,7 @@ def page(
     tables: Sequence[str] = tuple(TABLES),
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
-    height: int = 480,
+    height: int | None = None,
 ) -> str:
     """Return the report as the text of one HTML page; the parameters are those of `write_html`."""
     unknown = [name for name in tables if name not in TABLES]
@@ -100,7 +100,7 @@ def write_html(
     tables: Sequence[str] = tuple(TABLES),
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
-    height: int = 480,
+    height: int | None = None,
 ) -> Path:
     """Write a report that opens from disk, without a network or a kernel: timeline, tables, warnings.
 
@@ -119,7 +119,7 @@ def write_html(
     max_rows
         Rows per table; the page says how many there are.
     height
-        Height of the timeline's lanes in pixels.
+        Most height of the timeline's lanes in pixels; by default what suits the window.
 
     Returns
     -------
@@ -156,11 +156,11 @@ def _warnings(trace: Trace) -> str:
     )
 
 
-def _timeline(data: str, left_out: str, height: int) -> str:
+def _timeline(data: str, left_out: str, height: int | None) -> str:
     note = f'<p class="note">This page leaves out: {escape(left_out)}.</p>' if left_out else ""
     return (
         f"<section><h2>Timeline</h2>{note}"
-        f'<div id="tv-timeline" data-height="{height}">reading the timeline…</div>'
+        f'<div id="tv-timeline" data-height="{height or ""}">reading the timeline…</div>'
         "<noscript>The timeline needs JavaScript; the tables below do not.</noscript></section>"
         f'<script type="text/plain" id="tv-data">{data}</script>'
     )

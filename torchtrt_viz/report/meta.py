@@ -50,13 +50,9 @@ def known_facts(trace: Trace) -> list[tuple[str, str]]:
         value = meta.get(key)
         if isinstance(value, (str, int, float)) and value != "":
             out.append((label, _short(value)))
-    base = meta.get("base_ns")
-    if isinstance(base, int):
-        try:
-            day = datetime.fromtimestamp(base // 10**9, timezone.utc)
-            out.append(("time zero", f"{day:%Y-%m-%d %H:%M:%S} UTC"))
-        except (OverflowError, OSError, ValueError):
-            pass
+    begin = _begin(trace)
+    if begin is not None:
+        out.append(("recorded", begin))
     versions = meta.get("versions")
     if isinstance(versions, Mapping):
         known = [
@@ -67,6 +63,19 @@ def known_facts(trace: Trace) -> list[tuple[str, str]]:
         if known:
             out.append(("versions", ", ".join(known)))
     return out
+
+
+def _begin(trace: Trace) -> str | None:
+    """The wall clock of the first measured span."""
+    base = trace.meta.get("base_ns")
+    if not isinstance(base, int) or trace.measured.empty:
+        return None
+    begin = base + int(trace.measured["start_ns"].min())
+    try:
+        day = datetime.fromtimestamp(begin // 10**9, timezone.utc)
+    except (OverflowError, OSError, ValueError):
+        return None
+    return f"{day:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def warnings_of(trace: Trace, limit: int = 100) -> list[str]:

@@ -109,6 +109,7 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
         "lane_begin": columns["lane_begin"].tolist(),
         "lane_end": columns["lane_end"].tolist(),
         "left_out": left_out,
+        "note": scene.note,
         "args": _args(scene, columns["row"][known], columns["dur"][known]),
         "arrays": [[name, len(data)] for name, data in arrays],
     }

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz import schema
 from torchtrt_viz._native import native
+from torchtrt_viz.errors import OptionError
 from torchtrt_viz.widgets.tracks import Track, TrackKey, arrange
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Part", "Place", "Scene"]
 
 Rows = NDArray[np.int64]
+_MAX_PARTS = 256
 _NO_KIND = len(schema.KINDS)
 _ROLES: tuple[Literal["spans", "modeled", "annotations", "instants"], ...] = (
     "spans",
@@ -119,13 +121,16 @@ class Scene:
         Every name once; the index's name codes point here.
     name_kind, name_color : uint8 arrays
         Per name: its kind (position in ``schema.KINDS``) and a colour number that depends on the text alone.
+    note : str
+        How several traces were placed on one axis; "" for one trace.
     origin_ns, end_ns : int
         First start and last end of anything drawn, on the scene's clock.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], note: str = "") -> None:
         if not parts:
             raise ValueError("a timeline needs at least one trace")
+        self.note = note
         self.parts = list(parts)
         self.blocks: list[Block] = []
         self.names: list[str] = []
@@ -159,23 +164,41 @@ class Scene:
         self.tracks: list[Track] = arrange(self.parts, keys, self)
 
     @classmethod
-    def of(cls, what: Any) -> Scene:
-        """Make the scene of a trace, of a session, or of a list of traces."""
+    def of(cls, what: Any, align: str = "clock") -> Scene:
+        """Make the scene of a trace, of a session, or of a list of traces.
+
+        Several traces are placed by their own wall clocks (``align="clock"``) where all of them record one,
+        else, and with ``align="start"``, each begins at 0; `note` says which. Clocks of different hosts are
+        not corrected.
+
+        Raises
+        ------
+        OptionError
+            For an unknown ``align``, and for more traces than a screen can hold.
+        """
         from torchtrt_viz.trace import Trace
 
         if isinstance(what, Scene):
             return what
+        if align not in ("clock", "start"):
+            raise OptionError("align", align, "one of 'clock', 'start'")
         if isinstance(what, Trace):
             return cls([Part(what)])
-        traces = getattr(what, "traces", what)
-        if isinstance(traces, dict):
-            traces = list(traces.values())
-        shifts = getattr(what, "shifts_ns", None) or [0] * len(traces)
-        parts = []
-        for number, (trace, shift) in enumerate(zip(traces, shifts, strict=True)):
-            rank = trace.meta.get("rank")
-            parts.append(Part(trace, int(shift), f"rank {rank}" if rank is not None else f"trace {number}"))
-        return cls(parts if len(parts) > 1 else [Part(part.trace, part.shift_ns) for part in parts])
+        traces, labels = _several(what)
+        if len(traces) == 1:
+            return cls([Part(traces[0])])
+        bases = [trace.meta.get("base_ns") for trace in traces]
+        known = [int(base) for base in bases if base is not None]
+        if align == "clock" and len(known) == len(traces):
+            shifts = [base - min(known) for base in known]
+            note = "traces placed by their own wall clocks, which are not corrected"
+        else:
+            shifts = [-_first(trace) for trace in traces]
+            note = "each trace begins at 0" + (
+                "" if align == "start" else ": not all of them record a wall clock"
+            )
+        parts = [Part(*part) for part in zip(traces, shifts, labels, strict=True)]
+        return cls(parts, note)
 
     # -- building ------------------------------------------------------------------------------------
 
@@ -354,6 +377,38 @@ class Scene:
                 if found is not None:
                     return Place(*found)
         return None
+
+
+def _several(what: Any) -> tuple[list[Trace], list[str]]:
+    """Return the traces of a session or a list, and a label for each."""
+    if callable(getattr(what, "traces", None)):
+        count = len(what)
+        if count > _MAX_PARTS:
+            raise OptionError(
+                "trace",
+                f"{count} ranks",
+                f"at most {_MAX_PARTS}: choose some with session.select(rank=[...])",
+            )
+        found = list(what.traces())
+        traces = [trace for _, trace in found]
+        names = [_rank_label(file.rank, getattr(file, "role", None), n) for n, (file, _) in enumerate(found)]
+    else:
+        traces = list(what)
+        names = [_rank_label(trace.meta.get("rank"), None, n) for n, trace in enumerate(traces)]
+    if len(traces) > _MAX_PARTS:
+        raise OptionError("trace", f"{len(traces)} traces", f"at most {_MAX_PARTS}")
+    if len(set(names)) < len(names):
+        names = [f"{name} #{number}" for number, name in enumerate(names)]
+    return traces, names
+
+
+def _rank_label(rank: Any, role: Any, number: int) -> str:
+    label = f"trace {number}" if rank is None or int(rank) < 0 else f"rank {int(rank)}"
+    return f"{label} {role}" if role else label
+
+
+def _first(trace: Trace) -> int:
+    return int(trace.measured["start_ns"].min()) if len(trace.measured) else 0
 
 
 def _joined(values: list[Any], dtype: Any) -> Any:

@@ -135,6 +135,7 @@ class Service:
             "counters": [series.to_dict() for series in self.counters],
             "aggregates": aggregates(scene),
             "whole": whole,
+            "note": scene.note,
         }
         host, gpu = minimap(scene)
         buffers: list[Any] = [host, gpu, scene.name_color, scene.name_kind]

@@ -52,6 +52,9 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
     whole_limit
         Traces of up to so many events are sent to the browser whole, which then zooms without the kernel.
         Larger ones stay in the kernel, which sends what the screen can show.
+    align
+        How several traces share the axis: "clock" by the wall clocks that they record (which nobody
+        corrects), "start" lets each begin at 0.
 
     Attributes
     ----------
@@ -90,6 +93,7 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
         theme: str = "auto",
         color_by: str = "name",
         whole_limit: int = 300_000,
+        align: str = "clock",
     ) -> None:
         if theme not in ("auto", "light", "dark"):
             raise OptionError("theme", theme, "one of 'auto', 'light', 'dark'")
@@ -97,7 +101,7 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
             raise OptionError("color_by", color_by, "one of 'name', 'kind'")
         if not 60 <= height <= 10_000:
             raise OptionError("height", height, "60 to 10000 pixels")
-        self.scene = Scene.of(trace)
+        self.scene = Scene.of(trace, align)
         self.service = Service(self.scene, whole_limit)
         self._pictures: dict[str, str] = {}
         super().__init__(height=height, theme=theme, color_by=color_by)

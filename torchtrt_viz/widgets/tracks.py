@@ -120,7 +120,8 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
                 track.spans += count
             if role == "spans":
                 track.busy_ns = int(scene.lane_busy[scene.collapsed_lane(number)])
-        order = (0 if section == "host" else 1, part, int(info["sort_index"]), row)
+        # Tracks without spans (a process that only marks events) come after those that worked.
+        order = (section != "host", part, track.spans == 0, int(info["sort_index"]), row)
         placed.append((order, track))
     placed.sort(key=lambda item: item[0])
     # Tracks of one group stay together, groups in the order of their first track.
@@ -141,6 +142,7 @@ def _group(part: Part, info: Any, section: str) -> str:
         words.append(f"rank {rank}")
     if section == "gpu" and not pd.isna(info["device"]):
         words.append(f"GPU {int(info['device'])}")
-    elif not pd.isna(info["process"]):
-        words.append(f"process {info['process']}")
+    elif not pd.isna(info["process"]) and str(info["process"]).strip():
+        process = str(info["process"])
+        words.append(f"process {process}" if process.isdigit() else process)
     return " · ".join(words)

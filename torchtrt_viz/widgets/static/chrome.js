@@ -122,7 +122,7 @@ export function labels(timeline, visible) {
       );
     } else if (row.type === "lane") {
       const key = `${row.track.id}/${row.pinned}`;
-      if (row.role !== "spans") {
+      if (row.role !== "spans" && row.lanes > 1) {
         out.push(element("div", { class: "tv-label tv-role", style }, { instants: "events", annotations: "ranges", modeled: "modeled" }[row.role]));
       }
       if (seen.has(key)) continue;
@@ -223,7 +223,7 @@ export function fillMenu(timeline, filter = "") {
 export function status(timeline) {
   const { info, rows } = timeline;
   const words = [`${duration(timeline.t1 - timeline.t0)} in sight of ${duration(timeline.length)}`, `${count(info.events)} events`, `${count(rows.tracks.length)} tracks`];
-  if (info.left_out) words.push(info.left_out);
+  for (const note of [info.note, info.left_out]) if (note) words.push(note);
   const children = [element("span", {}, words.join(" · "))];
   if (info.synthetic) children.unshift(element("span", { class: "tv-badge tv-synthetic" }, "SYNTHETIC DATA"));
   if (timeline.trouble) children.push(element("span", { class: "tv-trouble" }, timeline.trouble));

@@ -132,7 +132,7 @@ function background(context, scene, row) {
   }
   context.fillStyle = side ? side.back : theme.back;
   context.fillRect(0, y, width, row.height + (row.type === "lane" && row.at === row.lanes - 1 ? 3 : 0));
-  if (row.type === "lane" && row === scene.cursor) {
+  if (row === scene.cursor && scene.focused) {
     context.fillStyle = theme.window;
     context.fillRect(0, y, width, row.height);
   }

@@ -65,7 +65,7 @@ prepareTables();
 const root = document.getElementById("tv-timeline");
 const data = document.getElementById("tv-data");
 if (root && data) {
-  openPage(root, data.textContent, memoryStore({ theme: page.dataset.theme, height: Number(root.dataset.height) || 460 })).then(
+  openPage(root, data.textContent, memoryStore({ theme: page.dataset.theme, height: Number(root.dataset.height) || Math.max(420, Math.round(window.innerHeight * 0.62)) })).then(
     (timeline) => {
       window.tvTimeline = timeline;
       data.remove(); // it is decoded: the text need not be held twice

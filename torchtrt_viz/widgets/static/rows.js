@@ -132,7 +132,7 @@ export class Rows {
     const dense = lanes.length > DENSE_FROM;
     lanes.forEach((lane, at) => {
       const role = collapsed ? "spans" : track.roles[at];
-      const height = role === "instants" ? HEIGHT.instants : role === "annotations" ? HEIGHT.annotations : dense ? HEIGHT.dense : HEIGHT.lane;
+      const height = role === "instants" && lanes.length > 1 ? HEIGHT.instants : role === "annotations" ? HEIGHT.annotations : dense ? HEIGHT.dense : HEIGHT.lane;
       this.add("lane", { section: track.section, track, lane, role, at, lanes: lanes.length, pinned, collapsed }, height);
     });
     this.height += HEIGHT.gap;

@@ -29,6 +29,12 @@ export class Timeline extends Stage {
     listen(this);
     root.addEventListener("keydown", (event) => onKey(this, event));
     for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, (event) => event.stopPropagation());
+    for (const kind of ["focusin", "focusout"]) {
+      root.addEventListener(kind, () => {
+        this.focused = kind === "focusin";
+        this.draw();
+      });
+    }
     this.parts.scroll.addEventListener("scroll", () => this.draw());
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.parts.scroll);
