@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
+from torchtrt_viz.loaders.kineto_sniff import is_kineto_header
 from torchtrt_viz.loaders.options import LoadOptions, Progress
 from torchtrt_viz.loaders.source import Source, archive_kind
 
@@ -86,6 +87,8 @@ def sniff(source: Source) -> str:
             found="0 bytes",
             hint="The writer was probably stopped before it wrote anything: capture again",
         )
+    if is_kineto_header(head):
+        return "kineto"  # the usual case, told without importing what the other formats need
     for name in FORMATS:
         if loader_for(name).sniff(head, source.filename):
             return name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["looks_like_trace_events"]
+__all__ = ["is_kineto_header", "looks_like_trace_events"]
 
 _SPACE = b" \t\r\n"
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:')
@@ -14,7 +14,13 @@ _KNOWN_KEY = re.compile(
     rb'"(?:schemaVersion|deviceProperties|distributedInfo|displayTimeUnit|traceName|trace_id|record_shapes|with_stack'
     rb'|profile_memory|baseTimeNanoseconds|otherData|systemTraceEvents|stackFrames|samples)"\s*:'
 )
+_KINETO_HEADER = re.compile(rb'\s*\{\s*"schemaVersion"\s*:\s*\d+\s*,')
 _WHOLE_HEAD = 1 << 16
+
+
+def is_kineto_header(head: bytes) -> bool:
+    """Tell whether a file begins as Kineto begins its files, which no other writer does."""
+    return _KINETO_HEADER.match(head) is not None and _EVENTS_KEY.search(head) is not None
 
 
 def looks_like_trace_events(head: bytes) -> bool:

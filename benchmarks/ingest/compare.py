@@ -1,0 +1,171 @@
+"""Load the same Kineto file with this package and with others, side by side, and print the ratios.
+
+    python benchmarks/ingest/compare.py [FILE ...] [--size 100MB] [--rounds 5] [--only NAME ...]
+
+Without a file a trace of ``--size`` is generated first. Every load runs in a process of its own, one after
+another in rounds, so that all meet the same machine; imports happen before the clock starts. Printed are
+medians of CPU seconds (user and system, all threads), megabytes of JSON per CPU second, how many times slower
+each is, and peak memory above that after the imports. Peers that are not installed are named and left out:
+``pip install HolisticTraceAnalysis msgspec polars orjson``; TraceLens from its repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from generate import generate, parse_size
+from peers import LOADERS, PREPARE
+
+_OURS = "torchtrt_viz"
+_PACKAGES = ("pandas", "numpy", "msgspec", "polars", "orjson", "HolisticTraceAnalysis", "TraceLens", "isal")
+
+
+def _measure(name: str, path: str) -> dict[str, Any]:
+    """Load once, in this process."""
+    import logging
+
+    logging.disable(logging.CRITICAL)
+    try:
+        for module in PREPARE[name]:
+            importlib.import_module(module)
+    except ImportError as error:
+        return {"missing": str(error)}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cpu, wall = time.process_time(), time.perf_counter()
+    events, kernels = LOADERS[name](path)
+    return {
+        "cpu": time.process_time() - cpu,
+        "wall": time.perf_counter() - wall,
+        "peak_mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000,
+        "events": events,
+        "kernel_us": kernels,
+    }
+
+
+def _measure_apart(name: str, path: str) -> dict[str, Any]:
+    """Load once, in a new process."""
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", name, path],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        return {"failed": done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def compare(path: Path, rounds: int, names: list[str]) -> dict[str, dict[str, Any]]:
+    """Return medians by loader."""
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for _ in range(rounds):
+        for name in names:
+            if runs[name] and "cpu" not in runs[name][-1]:
+                continue
+            runs[name].append(_measure_apart(name, str(path)))
+            print(".", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    out: dict[str, dict[str, Any]] = {}
+    for name, measured in runs.items():
+        good = [run for run in measured if "cpu" in run]
+        if not good:
+            out[name] = measured[-1]
+            continue
+        out[name] = {
+            **good[0],
+            "cpu": statistics.median(run["cpu"] for run in good),
+            "wall": statistics.median(run["wall"] for run in good),
+            "peak_mb": statistics.median(run["peak_mb"] for run in good),
+        }
+    return out
+
+
+def _versions() -> str:
+    found = []
+    for package in _PACKAGES:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
+
+def _machine() -> str:
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return f"{os.cpu_count()} x {model}, load {load}; Python {platform.python_version()}"
+
+
+def report(path: Path, size: int, results: dict[str, dict[str, Any]]) -> str:
+    """Return the table of one file."""
+    ours = results[_OURS]["cpu"]
+    lines = [
+        f"{path.name}: {size / 1e6:.0f} MB of JSON",
+        f"{'':24}{'CPU s':>9}{'MB/CPU s':>10}{'x slower':>10}{'peak MB':>9}{'rows':>11}{'kernels us':>14}",
+    ]
+    for name, found in results.items():
+        if "cpu" not in found:
+            lines.append(f"{name:24}  {found.get('missing') or found.get('failed')}")
+            continue
+        kernels = "" if found["kernel_us"] is None else f"{found['kernel_us']:.3f}"
+        lines.append(
+            f"{name:24}{found['cpu']:9.3f}{size / 1e6 / found['cpu']:10.0f}{found['cpu'] / ours:10.1f}"
+            f"{found['peak_mb']:9.0f}{found['events']:11}{kernels:>14}"
+        )
+    return "\n".join(lines)
+
+
+def _json_size(path: Path) -> int:
+    from torchtrt_viz.loaders.source import Source
+
+    source = Source(path)
+    return sum(map(len, source.blocks())) if source.compressed else source.stored_bytes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--size", default="100MB", type=parse_size)
+    parser.add_argument("--rounds", default=5, type=int)
+    parser.add_argument("--only", nargs="+", choices=list(LOADERS), help="these loaders, and ours")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(_measure(*options.one)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        files = options.files
+        if not files:
+            files = [Path(folder) / "generated.json"]
+            generate(files[0], options.size)
+        print(f"{_machine()}\n{_versions()}\nmedians of {options.rounds} rounds\n")
+        for path in files:
+            packed = path.suffix == ".gz"
+            names = [n for n in LOADERS if packed or "decompress" not in n]
+            if options.only:
+                names = [n for n in names if n == _OURS or n in options.only]
+            print(report(path, _json_size(path), compare(path, options.rounds, names)), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()
