@@ -132,7 +132,7 @@ def _pt2(path: Path, files: tuple[Path, ...]) -> Callable[[], object]:
         raise OptionError(
             "--input", None, "a package records no shapes of its inputs: give them (.npy, .npz, .pt)"
         )
-    from torchtrt_viz.capture.package import load_package
+    from torchtrt_viz.export.package import load_package
 
     runner = load_package(path)
     import torch

@@ -1,0 +1,155 @@
+"""The command line, as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def trtprofile(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "torchtrt_viz", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+
+
+def test_help_names_every_command_and_imports_nothing_heavy():
+    from torchtrt_viz.cli import COMMANDS
+
+    done = trtprofile("--help")
+    assert done.returncode == 0
+    for name in COMMANDS:
+        assert name in done.stdout
+        assert trtprofile(name, "--help").returncode == 0
+    code = "import sys, torchtrt_viz.cli; assert not {'torch', 'pandas', 'plotly'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_errors_are_one_message_and_status_2(tmp_path: Path):
+    junk = tmp_path / "junk.bin"
+    junk.write_bytes(b"\x01\x02\x03 no trace")
+    for arguments in (["show", junk], ["show", tmp_path / "nothing"], ["export", junk, "--to", "csv"]):
+        done = trtprofile(*arguments)
+        assert done.returncode == 2
+        assert done.stderr.startswith("trtprofile: ")
+        assert "Traceback" not in done.stderr
+        assert str(arguments[1]) in done.stderr
+
+
+def test_doctor_says_what_works():
+    done = trtprofile("doctor", "--json")
+    findings = {finding["name"]: finding for finding in json.loads(done.stdout)}
+    assert done.returncode == 0, done.stdout
+    assert findings["native kineto"]["state"] == "ok"
+    assert "TensorRTBackend" in findings["native capture"]["detail"]
+    for finding in findings.values():
+        assert finding["state"] == "ok" or (finding["cost"] and finding["remedy"])
+
+
+def test_show_prints_tables_of_a_real_trace(corpus: Path):
+    done = trtprofile("show", corpus / "kineto" / "a100_triton_cuda_driver.json.gz")
+    assert done.returncode == 0, done.stderr
+    for part in ("kernels", "operators", "host_gpu", "1. Which TensorRT"):
+        assert part in done.stdout
+
+
+@pytest.mark.parametrize("to", ["csv", "parquet", "xlsx", "markdown", "html", "perfetto"])
+def test_export_writes_every_format_and_overwrites_only_when_told(to: str, corpus: Path, tmp_path: Path):
+    source = corpus / "kineto" / "a100_triton_cuda_driver.json.gz"
+    out = tmp_path / "out"
+    target = out.with_suffix(
+        {
+            "csv": ".csv",
+            "parquet": ".parquet",
+            "xlsx": ".xlsx",
+            "markdown": ".md",
+            "html": ".html",
+            "perfetto": ".pftrace",
+        }[to]
+    )
+    assert trtprofile("export", source, "--to", to, "-o", target).returncode == 0
+    first = target.read_bytes()
+    assert first
+    again = trtprofile("export", source, "--to", to, "-o", target)
+    assert again.returncode == 1
+    assert "--force" in again.stderr
+    assert target.read_bytes() == first
+    assert trtprofile("export", source, "--to", to, "-o", target, "--force").returncode == 0
+    if to == "perfetto":
+        import torchtrt_viz as tv
+
+        kernels = tv.load(source).spans.query("kind == 'kernel'")
+        back = tv.load(target).spans
+        assert back[back["name"].isin(kernels["name"].unique())]["dur_ns"].sum() == kernels["dur_ns"].sum()
+
+
+def test_demo_writes_everything_and_answers(tmp_path: Path):
+    import torchtrt_viz as tv
+
+    done = trtprofile("demo", "-o", tmp_path / "demo", "--runs", 3)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "demo"
+    for part in (
+        "outputs equal eager PyTorch",
+        "torchtrt.enqueue_host",
+        "XnnpackBackend",
+        "6. Which exported graph regions",
+    ):
+        assert part in done.stdout
+    with (folder / "operators.csv").open() as stream:
+        assert len(list(csv.reader(stream))) > 3
+    assert (folder / "report.html").read_text().startswith("<!")
+    spans = tv.load(folder / "capture" / "demo.etdp").spans
+    calls = int((spans["name"] == "torchtrt.delegate").sum())
+    assert calls == 2 * 3
+    for phase in (
+        "input_binding",
+        "shape_inference",
+        "output_binding",
+        "enqueue_host",
+        "output_staging",
+        "synchronize",
+    ):
+        assert int((spans["name"] == f"torchtrt.{phase}").sum()) == calls
+    # a capture equals itself
+    same = trtprofile("compare", folder / "capture", folder / "capture", "--fail-on", "5%")
+    assert same.returncode == 0
+    assert "slower" not in same.stdout
+
+    # and the program runs under `run`, with its capture kept
+    kept = tmp_path / "kept"
+    done = trtprofile("run", "--level", "phases", "--runs", 2, "-o", kept, folder / "demo.pte")
+    assert done.returncode == 0, done.stderr
+    assert len(tv.load(kept).spans) > 0
+    refused = trtprofile("run", "-o", kept, folder / "demo.pte")
+    assert refused.returncode == 1
+    assert "--force" in refused.stderr
+
+
+def test_run_keeps_the_capture_of_a_failing_script(tmp_path: Path):
+    script = tmp_path / "work.py"
+    script.write_text("import sys, torch\ntorch.ones(4).sum()\nprint(sys.argv[1:])\nsys.exit(3)\n")
+    done = trtprofile("run", "--activities", "cpu", script, "--own", "1")
+    assert done.returncode == 0, done.stderr
+    assert "['--own', '1']" in done.stdout
+    assert "aten::sum" in done.stdout
+    assert "the capture ends there" in done.stderr
+
+
+def test_percentages_and_wrong_programs_are_explained(tmp_path: Path):
+    assert "no percentage" in trtprofile("compare", "a", "b", "--fail-on", "much").stderr
+    wrong = tmp_path / "model.onnx"
+    wrong.write_bytes(b"x")
+    done = trtprofile("run", wrong)
+    assert done.returncode == 2
+    assert "a .pte, a .pt2 or a .py" in done.stderr
