@@ -27,6 +27,15 @@ Host and device:
 `operator_roofline`                         matrix products, convolutions, attention against a device's roof
 ==========================================  ==================================================
 
+Engines:
+
+==========================================  ==================================================
+`engine_roofline`                           layers against a device's limits
+`engine_lint`, `reformats`                  what looks wrong, and what conversions cost
+`engine_diff`                               two engines, layer by layer
+`plan_graph`                                the graph of an engine's plan, laid out for drawing
+==========================================  ==================================================
+
 Code:
 
 ==========================================  ==================================================
@@ -57,6 +66,7 @@ _HOME = {
     "memory_by_operator": "memory",
     "memory_peaks": "memory",
     "operator_roofline": "roofline",
+    "reformats": "engine_rules",
     "regressions": "compare",
     "series": "trends",
     "series_values": "trends",
@@ -65,6 +75,9 @@ _HOME = {
     "critical_path": "critical",
     "critical_path_summary": "critical",
     "delegate_gaps": "gaps",
+    "engine_diff": "engine_pairs",
+    "engine_lint": "engine_rules",
+    "engine_roofline": "engine_work",
     "flame_graph": "calltree",
     "folded_stacks": "calltree",
     "graph_launches": "launch",
@@ -78,6 +91,7 @@ _HOME = {
     "overlap": "temporal",
     "phases": "delegates",
     "provenance": "origins",
+    "plan_graph": "plan",
     "queue_length": "queues",
     "queue_summary": "queues",
     "temporal_breakdown": "temporal",

@@ -110,6 +110,20 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
             ),
         ),
         (
+            r"\bA100.*80GB PCIe",
+            _gpu(
+                "NVIDIA A100 80GB PCIe",
+                1935,
+                300,
+                fp64=9.7,
+                fp32=19.5,
+                tf32=156,
+                fp16=312,
+                bf16=312,
+                int8=624,
+            ),
+        ),
+        (
             r"\bA100.*80GB",
             _gpu("NVIDIA A100 80GB", 2039, 300, fp64=9.7, fp32=19.5, tf32=156, fp16=312, bf16=312, int8=624),
         ),
@@ -162,6 +176,9 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
 )
 
 
+_NAMES = ("name", "Name", "Selected Device")
+
+
 def find_device(device: Device | str) -> Device:
     """Return a device by its name, or the given one.
 
@@ -185,7 +202,7 @@ def device_of(trace: Trace) -> Device | None:
     """Return the known device that a trace names, None when it names none or several kinds."""
     found = set()
     for properties in _recorded(trace):
-        name = str(properties.get("name", properties.get("Name", "")))
+        name = str(next((properties[key] for key in _NAMES if key in properties), ""))
         for pattern, known in DEVICES:
             if name and pattern.search(name):
                 found.add(known.name)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.delegates import delegate_calls
 from torchtrt_viz.analysis.device import work_mask
 from torchtrt_viz.analysis.groups import Groups
-from torchtrt_viz.analysis.steps import iteration_of, iterations
 from torchtrt_viz.analysis.rows import among, choice, strings
+from torchtrt_viz.analysis.steps import iteration_of, iterations
 from torchtrt_viz.analysis.tables import text
 from torchtrt_viz.trace import Trace
 

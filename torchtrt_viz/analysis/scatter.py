@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from torchtrt_viz.analysis.steps import iterations
 from torchtrt_viz.analysis.sampling import samples
+from torchtrt_viz.analysis.steps import iterations
 from torchtrt_viz.analysis.tables import floats, order, text
 from torchtrt_viz.trace import Trace
 

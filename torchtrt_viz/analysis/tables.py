@@ -31,8 +31,12 @@ def floats(values: ArrayLike, known: ArrayLike | bool = True) -> pd.arrays.Float
 def text(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     """Return a column of text (object dtype, None where there is none)."""
     out = np.empty(len(values), dtype=object)
-    out[:] = [None if value is None or value is pd.NA else str(value) for value in values]
+    out[:] = [None if _missing(value) else str(value) for value in values]
     return out
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
 
 
 def records(frame: pd.DataFrame) -> Iterator[Any]:
