@@ -60,10 +60,9 @@ def test_outputs_that_differ_are_an_error():
 
     right = (torch.zeros(2), torch.ones(2, dtype=torch.int64))
     assert _compare(right, right) == 0
-    with pytest.raises(CaptureError, match="differ"):
-        _compare((torch.tensor([0.0, 2e-4]), right[1]), right)
-    with pytest.raises(CaptureError, match="differ"):
-        _compare((torch.tensor([0.0, float("nan")]), right[1]), right)
+    for wrong in ([0.0, 2e-4], [0.0, float("nan")], [float("nan"), 2e-4], [float("inf"), 0.0]):
+        with pytest.raises(CaptureError, match="differ"):
+            _compare((torch.tensor(wrong), right[1]), right)
     with pytest.raises(CaptureError, match="shapes"):
         _compare((torch.zeros(3), right[1]), right)
 

@@ -144,12 +144,15 @@ def _compare(outputs: Any, expected: Any) -> float:
         raise CaptureError(
             "the demo program's outputs have other shapes than eager PyTorch's: a bug, please report it"
         )
-    worst = 0.0
-    for have, want in zip(given, wanted, strict=True):
-        worst = max(worst, float((have.to(torch.float64) - want.to(torch.float64)).abs().max()))
+    differences = [
+        float((have.to(torch.float64) - want.to(torch.float64)).abs().max())
+        for have, want in zip(given, wanted, strict=True)
+    ]
+    # what is not a number is no small difference
+    worst = max(differences) if all(value == value for value in differences) else float("nan")
     if not worst <= TOLERANCE:
         raise CaptureError(
             f"the demo program's outputs differ from eager PyTorch's by {worst:.3g}, more than "
-            "{TOLERANCE:g}: a bug, please report it"
+            f"{TOLERANCE:g}: a bug, please report it"
         )
     return worst
