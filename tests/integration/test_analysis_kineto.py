@@ -307,3 +307,69 @@ def test_both_agree_on_the_steps_that_are_kept(corpus: Path) -> None:
             == HTA[name][:4]
         )
         assert round(overlap(part)["overlap_pct"][0], 2) == HTA[name][4]
+
+
+# -- TraceLens ---------------------------------------------------------------------------------------------
+
+TRACELENS = {  # computation, exposed communication, exposed copies, busy, idle, total, communication in µs
+    "a100_alexnet_cuda_sync.json.gz": (10638, 0, 55503, 66141, 12854103, 12920244, 0),
+    "a100_ddp_nccl_fwdbwd.json.gz": (
+        116046.5605,
+        39529.3271,
+        1924.1904,
+        157500.0781,
+        503050.9277,
+        660551.0059,
+        46876.4922,
+    ),
+    "a100_rank0_of16_train.json.gz": (211484, 185300, 41640, 438424, 793037, 1231461, 187870),
+    "b200_eager_pystacks_rank0_of8.json.gz": (
+        10771.6833,
+        21.9529,
+        802.8433,
+        11596.4795,
+        72890.6982,
+        84487.1777,
+        21.9529,
+    ),
+    "mi210_gpu_only.json.gz": (5343.3701, 0, 0, 5343.3701, 636.1328, 5979.5029, 0),
+    "mi250_rocm62_minitoy.json.gz": (110.8813, 0, 38.1613, 149.0425, 8762.8442, 8911.8867, 0),
+    "mi300x_resnet_train_fwdbwd_pystacks.json.gz": (
+        26175.0024,
+        55371.2183,
+        2455.8481,
+        84002.0688,
+        2565.6392,
+        86567.7081,
+        71516.5234,
+    ),
+    "multirank_sampled_rank-0.json.gz": (210348, 336981, 327, 547656, 675191, 1222847, 396199),
+    "multirank_sampled_rank-1.json.gz": (272004, 303520, 4526, 580050, 651136, 1231186, 379053),
+    "quirk_plain_json_backward_thread.json": (45, 0, 0, 45, 0, 45, 0),
+}
+
+
+@pytest.mark.parametrize("name", TRACELENS)
+def test_the_gpu_timeline_of_tracelens(corpus: Path, name: str) -> None:
+    """Spans, busy, idle and communication agree; that library counts fills as computation.
+
+    It adds floating-point microseconds since an epoch, which are good to a quarter of a microsecond each.
+    """
+    path = corpus / "kineto" / name
+    compute, exposed, exposed_copy, busy, idle, total, communication = TRACELENS[name]
+    (row,) = temporal_breakdown(_loaded(path)).to_dict("records")
+    near = {"rel": 1e-5, "abs": 1.0}
+    assert row["span_ns"] / 1000 == pytest.approx(total, **near)
+    assert row["busy_ns"] / 1000 == pytest.approx(busy, **near)
+    assert row["idle_ns"] / 1000 == pytest.approx(idle, **near)
+    events = _device(path)
+    # the one name of a collective's kernel in these files that it does not know
+    known = [e for e in events if "multimem_all_reduce" not in e["name"]]
+    ours = raw_kineto.union([e for e in known if _kind(e) == "communication"])
+    assert raw_kineto.length(ours) / 1000 == pytest.approx(communication, **near)
+    others = [e for e in events if _kind(e) == "compute" or "memset" in e["cat"].lower() or e not in known]
+    computed = raw_kineto.union(others)
+    assert raw_kineto.length(computed) / 1000 == pytest.approx(compute, **near)
+    hidden = raw_kineto.intersection(ours, computed)
+    assert (raw_kineto.length(ours) - hidden) / 1000 == pytest.approx(exposed, **near)
+    assert busy - compute - exposed == pytest.approx(exposed_copy, **near)
