@@ -205,6 +205,12 @@ class Trace:
 
         return summary(self, **options)
 
+    def explain(self, **options: Any) -> pd.DataFrame:
+        """Say what matters most, in sentences: see :func:`torchtrt_viz.analysis.findings.explain`."""
+        from torchtrt_viz.analysis.findings import explain
+
+        return explain(self, **options)
+
     # -- views ---------------------------------------------------------------------------------------
 
     def timeline(self, **options: Any) -> Timeline:

@@ -8,6 +8,8 @@ The tables that `Trace` offers as methods (operators, kernels, delegates, phases
 questions, summary) live in the modules of these names. The functions below are called with a trace,
 ``analysis.temporal_breakdown(trace)``.
 
+`explain` says in sentences what matters most.
+
 Host and device:
 
 ==========================================  ==================================================
@@ -78,6 +80,7 @@ _HOME = {
     "engine_diff": "engine_pairs",
     "engine_lint": "engine_rules",
     "engine_roofline": "engine_work",
+    "explain": "findings",
     "flame_graph": "calltree",
     "folded_stacks": "calltree",
     "graph_launches": "launch",
