@@ -37,9 +37,8 @@ def layer_sum_ms(engine: EngineInfo) -> float | None:
     timed = engine.layers[engine.layers["in_profile"]]
     if timed.empty:
         return None
-    total = timed["total_ms"].sum(min_count=1)
-    if engine.count and total == total:
-        return float(total) / engine.count
+    if engine.count and timed["total_ms"].notna().any():
+        return float(timed["total_ms"].sum()) / engine.count
     average = timed["average_ms"]
     return float(average.sum()) if average.notna().all() else None
 

@@ -1,0 +1,123 @@
+"""Mutated files about engines: the loaders give a trace or a TraceFormatError, in bounded time and memory.
+
+``TORCHTRT_VIZ_FUZZ_SECONDS=3600 python -m pytest tests/fuzz/test_fuzz_engine_files.py`` runs for an hour per
+seed and reports what it did with ``-s``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SECONDS = os.environ.get("TORCHTRT_VIZ_FUZZ_SECONDS", "8")
+
+LOOP = """
+import random, resource, sys, time
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.loaders.engine_set import group_sets, is_set_member, read_set
+from torchtrt_viz.loaders.engine_parts import read_parts
+from torchtrt_viz.loaders.engine_trace import trace_of_parts
+from torchtrt_viz.loaders.options import LoadOptions
+from torchtrt_viz.loaders.source import Source
+
+rng = random.Random(sys.argv[1])
+seeds = [(Path(name).name, Path(name).read_bytes()) for name in sys.argv[3:]]
+kinds = ["graph", "profile", "engine_trace", "readings", "timing", "metadata", "device", "phase", "log", None]
+PIECES = [
+    b'"', b"\\\\", b"{", b"}", b"[", b"]", b",", b":", b"-nan", b"1e999", b"null", b"-1", b"9" * 20, b"{}", b"[]",
+    b"\\x1e", b"\\xff", b"\\xef\\xbb\\xbf", b'"Layers":', b'"Name":', b'"timeMs":', b'"count":', b"\\x00",
+    b"PWN(", b"{ForeignNode[", b" + ", b"_myl1_2", b"\\n", b"=== Profile (3 iterations ) ===\\n", b"[profile 3]",
+    b'"args": {"call": 1, "engine_id": "e", "layer": "a"}', b'"Dimensions": [1, -1]', b"true", b"/a/b/c",
+    b"\\\\ud800",
+]
+
+
+def mutate(data):
+    out = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 5, 20])):
+        at = rng.randrange(len(out) + 1)
+        what = rng.randrange(6)
+        if what == 0 and out:
+            out[min(at, len(out) - 1)] = rng.randrange(256)
+        elif what == 1:
+            out[at:at] = rng.choice(PIECES)
+        elif what == 2:
+            del out[at : at + rng.randrange(1, 40)]
+        elif what == 3:
+            del out[at:]
+        elif what == 4:
+            other = rng.choice(seeds)[1]
+            begin = rng.randrange(len(other) + 1)
+            out[at:at] = other[begin : begin + rng.randrange(1, 200)]
+        else:
+            out[at:at] = rng.choice(PIECES) * rng.choice([2, 10, 500])
+    return bytes(out)
+
+
+def check(trace):
+    assert (trace.spans["dur_ns"] >= 0).all()
+    rows = range(min(len(trace.spans), 20))
+    trace.args.read(rows)
+    for engine in trace.meta["engines"]:
+        layers = engine.layers
+        assert layers["span"].max() < len(trace.spans) if len(layers) else True
+        share = layers["percentage"].sum()
+        assert layers["percentage"].isna().all() or abs(float(share) - 100) < 1e-6, share
+        for column in ("in_bytes", "out_bytes", "weights_bytes"):
+            assert (layers[column].dropna() >= 0).all()
+        engine.sums()
+        engine.modules()
+        repr(engine)
+
+
+loaded = refused = slowest = 0
+until = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < until:
+    begin = time.process_time()
+    try:
+        if rng.random() < 0.7:
+            name, data = rng.choice(seeds)
+            source = Source(name, data=mutate(data))
+            options = LoadOptions()
+            check(trace_of_parts(read_parts(source, options, rng.choice(kinds)), options, [name]))
+        else:
+            picked = [rng.choice(seeds) for _ in range(rng.randrange(1, 5))]
+            sources = [Source(f"set/{i}_{name}", data=mutate(data)) for i, (name, data) in enumerate(picked)]
+            members = [s for s in sources if is_set_member(s)]
+            for group in group_sets(members).values():
+                check(read_set(group, LoadOptions()))
+        loaded += 1
+    except TraceFormatError as error:
+        assert error.path and str(error), error
+        refused += 1
+    slowest = max(slowest, time.process_time() - begin)
+print(loaded, refused, slowest)
+"""
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", ["one", "two"])
+def test_mutated_files_load_or_are_refused(cases: Path, corpus: Path, seed: str) -> None:
+    seeds = [str(p) for p in sorted((cases / "trex").iterdir()) if p.stat().st_size < 20_000]
+    logs = corpus / "trex" / "nvidia_cookbook"
+    run = next((corpus / "trex" / "fuzzylabs_torchtrt_traces").glob("alexnet/*/iter_0"))
+    seeds += [str(p) for folder in (logs, run) for p in sorted(folder.iterdir()) if p.stat().st_size < 25_000]
+    done = subprocess.run(
+        [sys.executable, "-c", LOOP, seed, SECONDS, *seeds],
+        capture_output=True,
+        text=True,
+        timeout=120 + 2 * float(SECONDS),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    loaded, refused, slowest = done.stdout.split()
+    print(f"{loaded} loaded, {refused} refused, slowest {slowest} s")
+    assert int(loaded) > 20
+    assert int(refused) > 5
+    assert float(slowest) < 10
