@@ -101,9 +101,9 @@ def delegates(trace: Trace, *, sort: str | None = "host_total_ns", top: int | No
         ``unattributed_ns``
             The rest of it; NA when no phases were recorded.
         ``launch_overhead_ns``
-            Part of ``host_total_ns`` spent in enqueue phases, ns. The time that the host takes to submit
-            the work, not the time that the device takes; on the host engine the work itself is done there.
-            NA when not recorded.
+            Part of ``host_total_ns`` spent in enqueue phases, ns: the time that the host takes to submit the
+            work, not the time that the device takes. An engine that runs on the host does its work there;
+            the measured time of its layers is then taken off. NA when not recorded.
         ``layers_ns``
             Sum of the times of its layers, ns, on ``layers_domain`` (host or gpu); NA when not recorded.
         ``gpu_ns``
@@ -140,19 +140,21 @@ def delegates(trace: Trace, *, sort: str | None = "host_total_ns", top: int | No
 
     some = [rows[groups.codes == group][:3] for group in range(groups.size)]
     details = [details_of(trace, chosen) for chosen in some]
-    runtimes = engine_runtimes(trace)
+    known = engine_runtimes(trace)
+    runtimes = [
+        first_detail(found, "engine_runtime") or known.get(name)
+        for name, found in zip(names, details, strict=True)
+    ]
+    on_host = np.array([runtime == "host" for runtime in runtimes], dtype=bool)
+    overhead = np.where(on_host, np.maximum(launch[0] - layers[0], 0), launch[0])
+    overhead_known = launch[1] & (~on_host | layers[1])
     total = found["total_ns"]
     frame = pd.DataFrame(
         {
             "delegate": names,
             "backend": text([first_detail(d, *_BACKEND) for d in details]),
             "method": text([first_detail(d, "method", "method_name") for d in details]),
-            "engine_runtime": text(
-                [
-                    first_detail(d, "engine_runtime") or runtimes.get(name)
-                    for name, d in zip(names, details, strict=True)
-                ]
-            ),
+            "engine_runtime": text(runtimes),
             "calls": found["calls"],
             "host_total_ns": total,
             "host_mean_ns": found["mean_ns"],
@@ -162,7 +164,7 @@ def delegates(trace: Trace, *, sort: str | None = "host_total_ns", top: int | No
             "host_pct": floats(100.0 * total / whole if whole else np.full(len(total), np.nan)),
             "phases_ns": integers(*in_phases),
             "unattributed_ns": integers(total - in_phases[0], in_phases[1]),
-            "launch_overhead_ns": integers(*launch),
+            "launch_overhead_ns": integers(overhead, overhead_known),
             "layers_ns": integers(*layers),
             "layers_domain": text(layer_domains),
             "gpu_ns": integers(*gpu),

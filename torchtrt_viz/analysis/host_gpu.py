@@ -26,8 +26,8 @@ _MEANING = {
     "host busy": "some host thread was inside an operator, runtime call, delegate or method",
     "launch overhead": "some host thread was inside a call that puts work on a device's queue; it says "
     "nothing about how long that work took",
-    "engine enqueue": "some host thread was inside the enqueue of a delegate's engine: launch overhead, "
-    "not the engine's time on the device",
+    "engine enqueue": "some host thread was inside the enqueue of a delegate's engine: launch overhead, not "
+    "the time on the device; only an engine that runs on the host does its work there",
     "host waiting": "some host thread waited for a device",
     "gpu busy": "the device executed at least one kernel, copy or fill",
     "gpu idle": "the device executed nothing, between its first and its last piece of work",

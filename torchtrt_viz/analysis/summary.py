@@ -53,16 +53,12 @@ def summary(trace: Trace) -> pd.DataFrame:
     add("capture", "rank", trace.meta["rank"], "rank")
     add("capture", "length", trace.duration_ns, "ns", "first start to last end of everything measured")
     add("capture", "spans", len(spans), "spans")
-    add("capture", "aggregate records", _some(~here), "spans", "sums over calls: no place on a time axis")
+    for timing, note in (
+        ("aggregate", "sums over calls: no place on a time axis"),
+        ("modeled", "real durations at most: their places on the time axis are not real"),
+    ):
+        add("capture", f"{timing} records", _some(among(spans["timing"], (timing,))), "spans", note)
     add("capture", "iterations", _distinct(spans["iteration"].to_numpy()), "iterations")
-    overhead = trace.meta.get("overhead_ns")
-    add(
-        "capture",
-        "profiling overhead",
-        overhead,
-        "ns",
-        "" if overhead is None else "as the capture measured it",
-    )
 
     method = outermost(parent, among(spans["kind"], ("method",)) & host)
     add("host", "threads", _distinct(spans["track"].to_numpy()[host]), "threads")
