@@ -30,11 +30,12 @@ rng = random.Random(sys.argv[1])
 seeds = [(Path(name).name, Path(name).read_bytes()) for name in sys.argv[3:]]
 kinds = ["graph", "profile", "engine_trace", "readings", "timing", "metadata", "device", "phase", "log", None]
 PIECES = [
-    b'"', b"\\\\", b"{", b"}", b"[", b"]", b",", b":", b"-nan", b"1e999", b"null", b"-1", b"9" * 20, b"{}", b"[]",
-    b"\\x1e", b"\\xff", b"\\xef\\xbb\\xbf", b'"Layers":', b'"Name":', b'"timeMs":', b'"count":', b"\\x00",
-    b"PWN(", b"{ForeignNode[", b" + ", b"_myl1_2", b"\\n", b"=== Profile (3 iterations ) ===\\n", b"[profile 3]",
-    b'"args": {"call": 1, "engine_id": "e", "layer": "a"}', b'"Dimensions": [1, -1]', b"true", b"/a/b/c",
-    b"\\\\ud800",
+    b'"', b"\\\\", b"{", b"}", b"[", b"]", b",", b":", b"-nan", b"1e999", b"null", b"-1", b"9" * 20,
+    b"{}", b"[]", b"\\x1e", b"\\xff", b"\\xef\\xbb\\xbf", b'"Layers":', b'"Name":', b'"timeMs":',
+    b'"count":', b"\\x00", b"PWN(", b"{ForeignNode[", b" + ", b"_myl1_2", b"\\n",
+    b"=== Profile (3 iterations ) ===\\n", b"[profile 3]",
+    b'"args": {"call": 1, "engine_id": "e", "layer": "a"}', b'"Dimensions": [1, -1]', b"true",
+    b"/a/b/c", b"\\\\ud800",
 ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchtrt_viz import schema
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.loaders.codes import distinct_codes
 from torchtrt_viz.loaders.nesting import nest_observed
 from torchtrt_viz.loaders.perfetto_own import OwnMetadata, read_own
 from torchtrt_viz.loaders.perfetto_tracks import TrackTable
@@ -197,7 +198,7 @@ class _Frames:
 
     def _kinds(self, category: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the codes of kind and domain of events by their categories' codes."""
-        distinct, inverse = np.unique(category, return_inverse=True)
+        distinct, inverse = distinct_codes(category)
         told = [classify("" if code < 0 else self._strings[code]) for code in distinct]
         kinds = np.array([schema.KINDS.index(kind) for kind, _ in told], np.int8)
         domains = np.array([schema.DOMAINS.index(domain) for _, domain in told], np.int8)
@@ -205,7 +206,7 @@ class _Frames:
 
     def _timings(self, category: np.ndarray) -> np.ndarray:
         """Return the codes of timing: modeled for what this package marked so, else measured."""
-        distinct, inverse = np.unique(category, return_inverse=True)
+        distinct, inverse = distinct_codes(category)
         modeled = schema.TIMINGS.index("modeled")
         codes = [
             modeled
@@ -213,7 +214,9 @@ class _Frames:
             else 0
             for code in distinct
         ]
-        return np.array(codes, np.int8)[inverse]
+        table = np.array(codes, np.int8)
+        out: np.ndarray = table[inverse]
+        return out
 
     def _tracks(self, domains: np.ndarray, instant_domains: np.ndarray) -> tuple[np.ndarray, pd.DataFrame]:
         """Return (row of each of the decoder's tracks, frame of tracks)."""
@@ -323,7 +326,7 @@ def _categorical(codes: np.ndarray, strings: list[str], missing: str | None) -> 
     """Make a categorical of the strings in use; code -1 is ``missing``, or a missing value for None."""
     import pandas as pd
 
-    distinct, inverse = np.unique(codes, return_inverse=True)
+    distinct, inverse = distinct_codes(codes)
     texts = [missing if code < 0 else strings[code] for code in distinct]
     # bytes that are no UTF-8 were replaced, so that two codes may have one text
     places: dict[str, int] = {}

@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from torchtrt_viz import schema
+from torchtrt_viz.loaders.codes import distinct_codes
 from torchtrt_viz.loaders.nesting import nest_observed
 from torchtrt_viz.loaders.perfetto_own import METADATA_NAME, VERSION
 from torchtrt_viz.report.perfetto_args import encode_annotations, plain
@@ -163,9 +164,12 @@ class _Export:
 
     def _lanes(self, tracks: np.ndarray, lanes: np.ndarray) -> np.ndarray:
         """Return the uuid of the lane of each event; lane -1 is that of slices without an end."""
-        pairs, inverse = np.unique(np.column_stack([tracks, lanes]), axis=0, return_inverse=True)
-        uuids = np.array([self._lane(int(track), int(lane)) for track, lane in pairs], dtype=np.uint64)
-        return uuids[inverse.reshape(-1)]
+        import pandas as pd
+
+        keys = (tracks.astype(np.int64) << 32) + lanes.astype(np.int64) + 1  # lanes begin at -1
+        inverse, distinct = pd.factorize(keys)
+        uuids = [self._lane(int(key >> 32), int(key & 0xFFFFFFFF) - 1) for key in distinct]
+        return np.array(uuids, dtype=np.uint64)[inverse]
 
     # -- columns ---------------------------------------------------------------------------------------
 
@@ -300,7 +304,9 @@ class _Export:
 
     def _aggregates(self) -> list[dict[str, Any]]:
         spans = self._trace.spans
-        rows = np.setdiff1d(np.arange(len(spans)), self._plan.placed)
+        unplaced = np.ones(len(spans), bool)
+        unplaced[self._plan.placed] = False
+        rows = np.flatnonzero(unplaced)
         keys = [
             "name",
             "kind",
@@ -348,7 +354,7 @@ class _Texts:
         categories = column.cat.categories
         table = np.full(len(categories) + 1, -1, np.int32)
         own = column.cat.codes.to_numpy()
-        for code in np.unique(own):
+        for code in distinct_codes(own)[0]:
             if code >= 0:
                 text = clean(categories[code])
                 if text not in self._known:
