@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchtrt_viz.capture.attach import attach
     from torchtrt_viz.capture.profile import Capture, last, profile
     from torchtrt_viz.capture.program import Program
     from torchtrt_viz.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         TorchTrtVizError,
         TraceFormatError,
     )
+    from torchtrt_viz.export.package import export_package, load_package
     from torchtrt_viz.export.program import export_program
     from torchtrt_viz.loaders import load
     from torchtrt_viz.magic import load_ipython_extension, unload_ipython_extension
@@ -52,9 +54,12 @@ _HOME = {
     "TorchTrtVizError": "torchtrt_viz.errors",
     "Trace": "torchtrt_viz.trace",
     "TraceFormatError": "torchtrt_viz.errors",
+    "attach": "torchtrt_viz.capture.attach",
+    "export_package": "torchtrt_viz.export.package",
     "export_program": "torchtrt_viz.export.program",
     "last": "torchtrt_viz.capture.profile",
     "load": "torchtrt_viz.loaders",
+    "load_package": "torchtrt_viz.export.package",
     "load_ipython_extension": "torchtrt_viz.magic",
     "profile": "torchtrt_viz.capture.profile",
     "unload_ipython_extension": "torchtrt_viz.magic",
@@ -70,6 +75,9 @@ __all__ = [  # noqa: RUF022 - in the order in which a reader meets them
     "Capture",
     "Program",
     "export_program",
+    "export_package",
+    "load_package",
+    "attach",
     "load_ipython_extension",
     "unload_ipython_extension",
     "TorchTrtVizError",

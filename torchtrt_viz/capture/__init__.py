@@ -10,19 +10,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchtrt_viz.capture.attach import attach
     from torchtrt_viz.capture.options import CaptureOptions
     from torchtrt_viz.capture.profile import Capture, last, profile
     from torchtrt_viz.capture.program import Program
+    from torchtrt_viz.capture.tensorrt_python import build_log
+    from torchtrt_viz.capture.torch_ops import load_torch_ops
 
 _HOME = {
     "Capture": "torchtrt_viz.capture.profile",
     "CaptureOptions": "torchtrt_viz.capture.options",
     "Program": "torchtrt_viz.capture.program",
+    "attach": "torchtrt_viz.capture.attach",
+    "build_log": "torchtrt_viz.capture.tensorrt_python",
     "last": "torchtrt_viz.capture.profile",
+    "load_torch_ops": "torchtrt_viz.capture.torch_ops",
     "profile": "torchtrt_viz.capture.profile",
 }
 
-__all__ = ["Capture", "CaptureOptions", "Program", "last", "profile"]
+__all__ = [
+    "Capture",
+    "CaptureOptions",
+    "Program",
+    "attach",
+    "build_log",
+    "last",
+    "load_torch_ops",
+    "profile",
+]
 
 
 def __getattr__(name: str) -> Any:

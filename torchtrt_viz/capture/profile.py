@@ -126,6 +126,8 @@ class Capture:
         self._restore: dict[str, Any] | None = None
         self._recording: Any = None
         self._columns: Any = None
+        self._attached: dict[Any, list[int]] = {}
+        self._layer_sets: list[dict[str, bytes]] = []
 
     def __repr__(self) -> str:
         if self.state != "stopped":
@@ -309,6 +311,7 @@ class Capture:
             for program in registry.programs():
                 if not program.closed:
                     self.include(program, len(program._session.blocks()))
+            self._attached = {attachment: attachment.position() for attachment in _attachments()}
             undo.pop_all()
         self.start_seconds = time.perf_counter() - begin
 
@@ -368,6 +371,11 @@ class Capture:
                     recorded.name = _unique(recorded.name, names)
                     self._recorded.append(recorded)
         self._included.clear()
+        for attachment in [*self._attached, *(a for a in _attachments() if a not in self._attached)]:
+            with self._reporting("layer times of an attached engine are lost"):
+                self._layer_sets += attachment.files(self._attached.get(attachment), names)
+                self.problems += attachment.problems
+        self._attached.clear()
         native = _loaded_capture_module()
         if columns is not None and native is not None:
             self._columns = columns_of_others(columns, owned, native.clock_anchor())
@@ -399,6 +407,12 @@ class Capture:
 def _loaded_capture_module() -> Any | None:
     """The native module, if the process uses it already: without it no program or engine can run."""
     return sys.modules.get("torchtrt_viz._native.capture")
+
+
+def _attachments() -> list[Any]:
+    """The attached layer profilers, if anybody has attached any."""
+    module = sys.modules.get("torchtrt_viz.capture.attach")
+    return [] if module is None else list(module.attachments())
 
 
 def _unique(name: str, taken: set[str]) -> str:

@@ -129,7 +129,7 @@ def _names(capture: Capture) -> list[str]:
         names.append(capture._torch_file.name)
     if capture._columns is not None:
         names.append(_ENGINES)
-    return names
+    return names + [name for files in capture._layer_sets for name in files]
 
 
 def write_artifacts(capture: Capture, folder: Path, *, force: bool) -> None:
@@ -166,6 +166,9 @@ def write_artifacts(capture: Capture, folder: Path, *, force: bool) -> None:
         }
     if capture._columns is not None:
         write_json(folder / _ENGINES, capture._columns, force=force)
+    for files in capture._layer_sets:
+        for name, content in files.items():
+            write_file(folder / name, content, force=force)
     document = {
         "format": "torchtrt_viz.capture",
         "version": 1,
@@ -179,6 +182,7 @@ def write_artifacts(capture: Capture, folder: Path, *, force: bool) -> None:
         "programs": programs,
         "torch": torch,
         "engines": None if capture._columns is None else _ENGINES,
+        "layer_sets": [list(files) for files in capture._layer_sets],
         "versions": versions(),
     }
     write_json(folder / DOCUMENT, document, force=force)

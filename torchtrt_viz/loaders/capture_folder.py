@@ -7,7 +7,8 @@
      "error": "ValueError: ..." or null, "problems": ["...", ...],
      "programs": [{"etdump": "net.etdp", "etrecord": "net.etrecord" or null, ...}, ...],
      "torch": {"trace": "torch.pt.trace.json" or null, "marks_unix_ns": [[before, after], ...]} or null,
-     "engines": "engines.json" or null}
+     "engines": "engines.json" or null,
+     "layer_sets": [["engine.profile.json", "engine.graph.json"], ...]}
 
 Files are named relative to the folder and lie in it; a name that leads elsewhere is refused.
 """
@@ -73,6 +74,8 @@ def load_capture(folder: Path, options: LoadOptions) -> Trace:
             take("a program's recording", lambda program=program: _program(folder, program, options))
     if isinstance(document.get("engines"), str):
         take("the recording of engines", lambda: _engines(folder, document["engines"], options))
+    for names in document.get("layer_sets") or []:
+        take("the layers of an engine", lambda names=names: _layer_set(folder, names, options))
     begin = document.get("begin_unix_ns")
     base = begin if isinstance(begin, int) and begin > 0 else None
     trace = merge(parts, base_ns=base) if parts else _empty()
@@ -160,6 +163,19 @@ def _engines(folder: Path, name: str, options: LoadOptions) -> Trace:
     from torchtrt_viz.loaders.engine_columns import read_engine_columns
 
     return read_engine_columns(Source(_inside(folder, name)), _part_options(options))
+
+
+def _layer_set(folder: Path, names: Any, options: LoadOptions) -> Trace:
+    from torchtrt_viz.loaders import load_source
+    from torchtrt_viz.loaders.collection import load_collection
+
+    paths = [_inside(folder, name) for name in (names if isinstance(names, list) else [names])]
+    if len(paths) == 1:
+        return load_source(Source(paths[0]), _part_options(options))
+    loaded = load_collection(paths, _part_options(options))
+    if not isinstance(loaded, Trace):
+        raise TraceFormatError("the files of an engine are no set", path=paths[0])
+    return loaded
 
 
 def _empty() -> Trace:
