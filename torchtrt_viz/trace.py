@@ -13,6 +13,7 @@ from torchtrt_viz.args import Args, ArgsSource
 if TYPE_CHECKING:
     import pandas as pd
 
+    from torchtrt_viz.widgets.explore import Explorer
     from torchtrt_viz.widgets.timeline import Timeline
 
 __all__ = ["Repair", "Trace"]
@@ -218,6 +219,12 @@ class Trace:
         from torchtrt_viz.widgets.timeline import Timeline
 
         return Timeline(self, **options)
+
+    def explore(self, **options: Any) -> Explorer:
+        """Return timeline and tables, linked: see :class:`torchtrt_viz.widgets.explore.Explorer`."""
+        from torchtrt_viz.widgets.explore import Explorer
+
+        return Explorer(self, **options)
 
     def to_html(self, path: str | PathLike[str], **options: Any) -> None:
         """Write a report that opens offline from disk: see :func:`torchtrt_viz.report.html.write_html`."""

@@ -241,6 +241,46 @@ def test_a_second_view_of_the_same_widget(notebook):
     )
 
 
+def test_the_explorer_links_timeline_and_tables(lab, visit):
+    url = lab.write("explorer.ipynb", [SETUP + "trace = model_trace(hostile=True)\ne = trace.explore()\ne"])
+    notebook = Notebook(visit(url))
+    page = notebook.page
+    page.wait_for_function("() => document.querySelectorAll('.tt-root .tt-table tbody td').length > 10")
+    grid = page.locator(".tt-root").first
+    row = grid.locator("tbody tr", has_text="aten::linear").first
+    row.click()
+    count = int(notebook.python("print(e.trace.operators().set_index('name')['calls']['aten::linear'])"))
+    page.wait_for_function(f"() => document.querySelector('.tv-matches').innerText === '{count} highlighted'")
+    assert notebook.python("print(len(e.tables['operators'].spans))") == str(count)
+    # The reverse: a span selected in the timeline marks its row.
+    notebook.python("e.timeline.select(0, 60_000, tracks='main')")
+    page.wait_for_selector(".tt-root .tt-marked")
+    # Sorting and filtering by keyboard and mouse; nothing reaches the notebook.
+    grid.locator("th", has_text="calls").first.click()
+    calls = [int(t) for t in grid.locator("tbody tr:not(.tt-spacer) td:nth-child(2)").all_inner_texts()]
+    assert calls == sorted(calls, reverse=True)
+    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    grid.focus()
+    for key in ("ArrowDown", "ArrowDown", "a", "b", "d", "d", "Enter"):
+        page.keyboard.press(key)
+    notebook.wait_python("len(e.tables['operators'].chosen) == 1")
+    page.keyboard.press("/")
+    page.keyboard.type("<img")
+    page.wait_for_function("() => document.querySelectorAll('.tt-root')[0].innerText.includes('1 of ')")
+    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
+    assert page.evaluate("() => window.hacked") is None
+    text = page.evaluate("() => document.querySelector('.tt-root').table.text(',')")
+    assert text.splitlines()[0].startswith('"name","calls"')
+    # Grouping computes anew in the kernel.
+    page.keyboard.press("Escape")
+    grid.get_by_label("group by").select_option("shape")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.tt-root th')].some((h) => h.innerText === 'shape')"
+    )
+    assert notebook.visit.external == []
+    assert [error for error in notebook.visit.errors if "blob:" in error] == []
+
+
 def test_without_a_kernel_the_trace_still_shows_its_static_form(lab, visit):
     name = "static.ipynb"
     url = lab.write(name, [SETUP + "model_trace()"])

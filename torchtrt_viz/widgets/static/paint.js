@@ -216,7 +216,7 @@ function spans(context, scene, row, known, top, height) {
     if (alpha !== 1) context.globalAlpha = alpha;
     context.fillRect(x, top, w, height);
     if (alpha !== 1) context.globalAlpha = 1;
-    if (w > 3) {
+    if (w > 3 && marked) {
       context.fillStyle = last = side.edge;
       // GPU work stands on a heavy base line, host work has a thin left edge.
       if (gpu && row.role === "spans") context.fillRect(x, top + height - 2, w, 2);

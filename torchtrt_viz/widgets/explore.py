@@ -1,0 +1,64 @@
+"""`explore`: timeline and tables of a trace together, linked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchtrt_viz.errors import MissingDependencyError
+from torchtrt_viz.widgets.spans_of import KNOWN
+from torchtrt_viz.widgets.table import Table
+from torchtrt_viz.widgets.timeline import Timeline
+
+try:
+    import ipywidgets
+except ImportError as error:
+    raise MissingDependencyError("ipywidgets", "lab", "put widgets together") from error
+
+if TYPE_CHECKING:
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["Explorer"]
+
+_TITLES = {
+    "operators": "Operators",
+    "kernels": "Kernels",
+    "delegates": "Delegates",
+    "phases": "Phases",
+    "layers": "Layers",
+}
+
+
+class Explorer(ipywidgets.VBox):  # type: ignore[misc]
+    """The timeline of a trace above its tables: rows chosen below mark their spans above, and the reverse.
+
+    Attributes
+    ----------
+    timeline : Timeline
+    tables : dict of Table
+        By name; tables without rows are left out.
+    selection : pandas.DataFrame
+        What is selected in the timeline.
+    """
+
+    def __init__(self, trace: Trace, *, height: int = 360, theme: str = "auto", **options: Any) -> None:
+        self.trace = trace
+        self.timeline = Timeline(trace, height=height, theme=theme, **options)
+        self.tables: dict[str, Table] = {}
+        for name in KNOWN:
+            made = Table(trace, name, timeline=self.timeline, height=260, theme=theme)
+            if len(made.frame):
+                self.tables[name] = made
+            else:
+                made.close()
+        tabs = ipywidgets.Tab(
+            children=list(self.tables.values()), titles=[_TITLES[name] for name in self.tables]
+        )
+        super().__init__(children=[self.timeline, *([tabs] if self.tables else [])])
+
+    def __repr__(self) -> str:
+        return f"<Explorer of {self.trace!r}: {', '.join(['timeline', *self.tables])}>"
+
+    @property
+    def selection(self) -> Any:
+        """The spans selected in the timeline: rows of ``trace.spans``."""
+        return self.timeline.selection

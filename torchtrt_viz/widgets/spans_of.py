@@ -1,0 +1,79 @@
+"""From rows of a table back to the spans that they were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchtrt_viz.trace import Trace
+
+__all__ = ["KNOWN", "rows_of"]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What the rows of one table stand for: ``column`` names them, spans have one of ``kinds``."""
+
+    column: str
+    kinds: tuple[str, ...]
+    domain: str | None = None
+    instance: str | None = None  # column with the run_id, where the table tells instances apart
+
+
+KNOWN: dict[str, _Source] = {
+    "operators": _Source("name", ("operator",), "host"),
+    "kernels": _Source("name", ("kernel", "memcpy", "memset", "communication"), "gpu"),
+    "delegates": _Source("delegate", ("delegate",)),
+    "phases": _Source("phase", ("phase",), instance="delegate"),
+    "layers": _Source("name", ("layer",), instance="engine"),
+}
+
+
+def rows_of(trace: Trace, table: str, selection: pd.DataFrame, by: Sequence[str] = ()) -> NDArray[np.int64]:
+    """Return the rows of ``trace.spans`` that the chosen rows of a table were made of.
+
+    Parameters
+    ----------
+    table
+        operators, kernels, delegates, phases or layers.
+    selection
+        Chosen rows of that table.
+    by
+        Further attributes that the table was grouped by.
+    """
+    source = KNOWN[table]
+    spans = trace.spans
+    kinds = spans["kind"].isin(list(source.kinds)).to_numpy()
+    if source.domain is not None:
+        kinds = kinds & (spans["domain"] == source.domain).to_numpy()
+    column = spans["run_id" if table == "delegates" else "name"]
+    codes = column.cat.codes.to_numpy()
+    position = {str(text): code for code, text in enumerate(column.cat.categories)}
+    instance_codes = spans["run_id"].cat.codes.to_numpy()
+    instances = {str(text): code for code, text in enumerate(spans["run_id"].cat.categories)}
+    attributes: dict[str, NDArray[Any]] = {}
+    out: list[NDArray[np.int64]] = []
+    for record in selection.to_dict("records"):
+        here = kinds & (codes == position.get(str(record[source.column]), -2))
+        if source.instance is not None and str(record[source.instance]) in instances:
+            here = here & (instance_codes == instances[str(record[source.instance])])
+        for name in by:
+            here = here & _has(trace, attributes, name, record[name])
+        out.append(np.flatnonzero(here))
+    return np.unique(np.concatenate(out)) if out else np.empty(0, np.int64)
+
+
+def _has(trace: Trace, known: dict[str, NDArray[Any]], name: str, wanted: Any) -> NDArray[np.bool_]:
+    from torchtrt_viz.analysis.attributes import attribute
+
+    if name not in known:
+        known[name] = attribute(trace, np.arange(len(trace.spans)), name)
+    missing = wanted is None or wanted != wanted
+    return np.array([(value is None) if missing else value == wanted for value in known[name]], np.bool_)
