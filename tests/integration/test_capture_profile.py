@@ -154,6 +154,64 @@ def test_engines_of_another_runtime_are_captured_too(demo, capture_module):
     assert trace.args[int(rows[0])]["engine_runtime"] == "host"
 
 
+def test_what_is_out_of_reach_in_another_runtime_is_said(demo, capture_module):
+    from executorch.runtime import Runtime
+
+    method = Runtime.get().load_program(demo.path).load_method("forward")
+    with tv.profile(level="delegate", activities="none") as capture:
+        method.execute(demo.inputs)
+    assert any("another runtime loaded" in problem for problem in capture.problems)
+    assert any("torchtrt_viz.Program" in str(w) for w in capture.trace.meta["warnings"])
+
+
+OTHERS_SWITCH = """
+import json, sys, types
+import torch, torchtrt_viz as tv
+
+state = {"path_prefix": "before", "format": "trex", "execution": False}
+library = torch.library.Library("tensorrt", "DEF")
+for name, kind in (("path_prefix", "str"), ("format", "str"), ("execution", "bool")):
+    library.define(f"set_profile_{name}({kind} value) -> ()")
+    library.define(f"get_profile_{name}() -> {kind}")
+    def put(value, n=name):
+        state[n] = value
+    library.impl(f"set_profile_{name}", put, "CompositeExplicitAutograd")
+    library.impl(f"get_profile_{name}", lambda n=name: state[n], "CompositeExplicitAutograd")
+
+def engine():
+    if state["execution"]:
+        rows = [{"name": "conv", "ph": "X", "ts": 0.0, "dur": 25.5, "tid": 1, "pid": "engine", "args": {}}]
+        with open(state["path_prefix"] + "/engine_0_engine_execution_profile.trace", "w") as out:
+            json.dump(rows, out)
+
+before = dict(state)
+with tv.profile(level="phases", activities="none") as capture:
+    assert state["execution"] and state["format"] == "perfetto", state
+    engine()
+assert state == before, state
+spans = capture.trace.spans
+assert spans["name"].tolist() == ["conv"] and spans["dur_ns"].tolist() == [25500], spans
+print("reached", capture.problems)
+"""
+
+
+def test_engines_of_torch_tensorrt_are_reached_through_its_own_switch(capture_module):
+    done = subprocess.run([sys.executable, "-c", OTHERS_SWITCH], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "reached []" in done.stdout
+
+
+def test_a_torch_tensorrt_without_a_switch_is_reported(monkeypatch):
+    from torchtrt_viz.capture import torchtrt_switch
+
+    monkeypatch.setitem(sys.modules, "torch_tensorrt", object())
+    monkeypatch.setattr(torchtrt_switch.TorchTensorRTSwitch, "operators", staticmethod(lambda: None))
+    monkeypatch.setattr(torchtrt_switch, "_ours_are_loaded", lambda: False)
+    with tv.profile(level="phases", activities="none") as capture:
+        pass
+    assert any("attach(module)" in problem for problem in capture.problems)
+
+
 def test_an_engine_of_a_program_is_not_counted_twice(demo, program):
     with tv.profile(level="phases", activities="none") as capture:
         program(*demo.inputs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["columns_of_others"]
+__all__ = ["columns_of_others", "unreached"]
 
 _ROWS = ("engine", "call", "kind", "name", "start_ns", "end_ns", "thread", "timing", "on_device")
 
@@ -47,3 +47,17 @@ def columns_of_others(
         "dropped": int(columns["dropped"]),
         "anchor": dict(anchor),
     }
+
+
+def unreached(columns: Mapping[str, Any] | None) -> list[str]:
+    """Say what of the programs around such engines is not recorded, and how it would be."""
+    found = []
+    if columns is not None:
+        methods = {str(e.get("method")) for e in columns["engines"] if e.get("owner") == "executorch"}
+        if methods:
+            found.append(
+                f"method {', '.join(sorted(methods))} ran in a program that another runtime loaded: only its "
+                "TensorRTBackend calls are recorded; load it with torchtrt_viz.Program to have its operators "
+                "and other delegates as well"
+            )
+    return found

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchtrt_viz.capture.artifacts import Recorded
     from torchtrt_viz.capture.program import Program
     from torchtrt_viz.capture.torch_activity import TorchActivity
+    from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
     from torchtrt_viz.trace import Trace
 
 __all__ = ["Capture", "last", "profile"]
@@ -128,6 +129,7 @@ class Capture:
         self._columns: Any = None
         self._attached: dict[Any, list[int]] = {}
         self._layer_sets: list[dict[str, bytes]] = []
+        self._switch: TorchTensorRTSwitch | None = None
 
     def __repr__(self) -> str:
         if self.state != "stopped":
@@ -299,6 +301,7 @@ class Capture:
         with contextlib.ExitStack() as undo:
             undo.callback(self._abandon)
             self._reach_engines()
+            self._reach_torch_tensorrt()
             if activities:
                 self._torch = TorchActivity(self.options, activities, Path(self._artifacts().name))
                 self._torch.start()
@@ -324,6 +327,16 @@ class Capture:
             self._recording.stop()
             self._recording = None
         self._restore_profile()
+        if self._switch is not None:
+            self._switch.stop()
+            self._switch = None
+
+    def _reach_torch_tensorrt(self) -> None:
+        from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
+
+        if TorchTensorRTSwitch.operators() is not None or "torch_tensorrt" in sys.modules:
+            self._switch = TorchTensorRTSwitch(Path(self._artifacts().name) / "torch_tensorrt")
+            self._switch.start(self.problems)
 
     def _reach_engines(self) -> None:
         """Switch on every engine of the process, now or when the first of them comes to be."""
@@ -344,7 +357,7 @@ class Capture:
     def _end(self) -> None:
         """Stop everything; what fails is a problem to report, and stops nothing else from being kept."""
         from torchtrt_viz.capture.artifacts import Recorded
-        from torchtrt_viz.capture.others import columns_of_others
+        from torchtrt_viz.capture.others import columns_of_others, unreached
 
         for program in self._included:
             program._record(False)
@@ -376,9 +389,14 @@ class Capture:
                 self._layer_sets += attachment.files(self._attached.get(attachment), names)
                 self.problems += attachment.problems
         self._attached.clear()
+        if self._switch is not None:
+            written = self._switch.stop()
+            if written:
+                self._layer_sets.append({path.name: path.read_bytes() for path in written})
         native = _loaded_capture_module()
         if columns is not None and native is not None:
             self._columns = columns_of_others(columns, owned, native.clock_anchor())
+            self.problems += unreached(self._columns)
 
     def _flush_sidecars(self) -> None:
         native = _loaded_capture_module()
