@@ -157,6 +157,27 @@ def test_busy_service_marks_the_requests_that_the_boundaries_cut(engine, tmp_pat
     assert requests.loc[[first.request, second.request], "cut"].all()
 
 
+def test_failed_archive_is_made_when_told_to_try_again(engine, tmp_path):
+    started = engine.coordinator.start_profile(ProfileConfig(tmp_path), window=True)
+    engine.submit(prompts(1)[0], 2)
+    engine.finish()
+    folder = tmp_path / started.collection.session_id
+    (folder / "rank-00002").write_text("in the way of the archive's folder")
+    engine.coordinator.stop_profile()
+    found = {a.rank: a for a in engine.coordinator.wait_for_profile_artifacts(120)}
+    assert [found[r].state for r in range(4)] == ["published", "published", "failed", "published"]
+    assert found[2].stage == "pack"
+    assert json.loads((folder / "manifest.json").read_text())["failed_ranks"] == [2]
+    staged = tv.load(folder).ranks.set_index("rank").loc[2]
+    assert staged["state"] == "staged"
+    (folder / "rank-00002").unlink()
+    engine.coordinator.retry_profile_artifacts()
+    found = {a.rank: a for a in engine.coordinator.wait_for_profile_artifacts(120)}
+    assert found[2].state == "published"
+    assert json.loads((folder / "manifest.json").read_text())["state"] == "complete"
+    assert tv.load(folder).ranks["state"].tolist() == ["ok"] * 4
+
+
 def test_worker_killed_while_collecting_costs_only_its_own_recording(tmp_path):
     with PDEngine(1, 2, settings=settings()) as engine:
         started = engine.coordinator.start_profile(ProfileConfig(tmp_path), window=True)

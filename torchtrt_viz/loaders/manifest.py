@@ -64,8 +64,11 @@ def confined(folder: Path, name: str) -> Path | None:
     parts = PurePosixPath(name)
     if not name or parts.is_absolute() or ".." in parts.parts or "\0" in name or "\\" in name:
         return None
-    inside = folder.resolve()
-    path = (inside / name).resolve()
+    try:
+        inside = folder.resolve()
+        path = (inside / name).resolve()
+    except (OSError, RuntimeError):  # names that are too long, links that go round in a circle
+        return None
     return path if path.is_relative_to(inside) else None
 
 

@@ -201,6 +201,22 @@ class ProfileCoordinator:
         session.book.write()
         return self._status(session).artifacts
 
+    def retry_profile_artifacts(self) -> ProfileStatus:
+        """Have the workers process failed artifacts again, and clean up where only that failed."""
+        if not self._sessions:
+            return self.profile_status()
+        session = next(reversed(self._sessions.values()))
+
+        def ask() -> None:
+            for member in session.members.values():
+                if any(a.state in ("failed", "cleanup_failed") for a in member.artifacts.values()):
+                    for artifact in member.artifacts.values():
+                        artifact.state = "queued" if artifact.state != "published" else "published"
+                    self._tell(session, member, message("profile_retry", session.session_id))
+
+        self.mailbox.run(ask, self.settings.control_timeout_s)
+        return self._status(session)
+
     # -- on the loop's thread ----------------------------------------------------------------------------
 
     def _identities(self) -> dict[str, RankIdentity]:

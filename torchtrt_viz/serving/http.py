@@ -6,7 +6,8 @@
                           records; 409 while a session is active; 504 with the missing and failed ranks
                           when one does not start.
 ``POST /stop_profile``    200 when every rank has exported; archives are made afterwards. Harmless when
-repeated. ``GET /profile_status``   collection and artifacts, each with its own state. ``GET
+repeated. ``POST /profile_retry``   processes failed artifacts again, and cleans up where only that failed.
+``GET /profile_status``   collection and artifacts, each with its own state. ``GET
 /profile_artifacts``  archives, or what went wrong; ``?timeout=SECONDS`` waits for them (at most 60).
 ========================  ==========================================================================
 """
@@ -50,6 +51,10 @@ class ProfileBackend(Protocol):
 
     def stop_profile(self) -> ProfileStatus:
         """Stop it."""
+        ...
+
+    def retry_profile_artifacts(self) -> ProfileStatus:
+        """Process failed artifacts again."""
         ...
 
     def profile_status(self) -> ProfileStatus:
@@ -123,6 +128,11 @@ class _Handlers:
         """Stop the session."""
         await read_json(request)
         return await self._run(self._backend.stop_profile)
+
+    async def retry(self, request: Request) -> Any:
+        """Process failed artifacts again."""
+        await read_json(request)
+        return await self._run(self._backend.retry_profile_artifacts)
 
     async def _run(self, command: Callable[[], ProfileStatus]) -> Any:
         """Carry out one command at a time, off the event loop."""
@@ -204,6 +214,7 @@ def profile_routes(
     routes = (
         ("/start_profile", "POST", handlers.start),
         ("/stop_profile", "POST", handlers.stop),
+        ("/profile_retry", "POST", handlers.retry),
         ("/profile_status", "GET", handlers.status),
         ("/profile_artifacts", "GET", handlers.artifacts),
     )

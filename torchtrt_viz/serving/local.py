@@ -132,6 +132,11 @@ class LocalProfiler:
         """
         return self.profiler.wait_for_artifacts(timeout)
 
+    def retry_profile_artifacts(self) -> ProfileStatus:
+        """Process failed artifacts again (when the disk has space), and clean up where only that failed."""
+        self.profiler.retry()
+        return self.profile_status()
+
     def close(self, timeout: float | None = None) -> bool:
         """Stop what is active, finish what is queued; False when time ran out (see `recover`)."""
         atexit.unregister(self.close)

@@ -9,6 +9,7 @@ coordinator sends
 profile_start         ``rank``, ``config``, ``window``
 profile_stop          ``cancel``: true throws the recording away
 profile_status        nothing more
+profile_retry         nothing more: failed artifacts are processed again
 ====================  ==========================================================================
 
 ====================  ==========================================================================
@@ -19,7 +20,7 @@ profile_started       ``collection``, ``identity``
 profile_stopping      the stop has arrived; what follows may take as long as the export
 profile_stopped       ``collection``, ``artifacts``
 profile_error         ``error``: the command failed
-profile_artifacts     ``collection``, ``artifacts``: to profile_status, and whenever they change
+profile_artifacts     ``collection``, ``artifacts``: to profile_status and profile_retry, and on change
 ====================  ==========================================================================
 """
 
@@ -31,7 +32,7 @@ __all__ = ["COMMANDS", "REPLIES", "is_profile_message", "message"]
 
 VERSION = 1
 _MARK = "torchtrt_profile"
-COMMANDS = ("profile_start", "profile_stop", "profile_status")
+COMMANDS = ("profile_start", "profile_stop", "profile_status", "profile_retry")
 REPLIES = (
     "profile_hello",
     "profile_started",

@@ -160,7 +160,8 @@ def _memory_by_operator(trace: Trace, memory: pd.DataFrame, by: list[str]) -> pd
     """Sum allocations and releases over the operators that ``operators.csv`` tells apart."""
     owned = memory[memory["owner"] >= 0]
     delta = owned["delta_bytes"].fillna(0).astype("int64")
-    frame = pd.DataFrame(_labels(trace, owned["owner"].to_numpy(), by))
+    owners, position = np.unique(owned["owner"].to_numpy(), return_inverse=True)
+    frame = pd.DataFrame(_labels(trace, owners, by)).iloc[position].reset_index(drop=True)
     frame["allocated_bytes"] = delta.clip(lower=0).to_numpy()
     frame["freed_bytes"] = (-delta).clip(lower=0).to_numpy()
     groups = frame.groupby(["name", *by], dropna=False, sort=False)

@@ -101,9 +101,7 @@ class ArtifactPipeline:
 
     def submit(self, job: Job, status: ArtifactStatus) -> None:
         """Queue a job whose export is complete; returns at once."""
-        if os.getpid() != self._pid:  # a fork has neither the thread nor the jobs of its parent
-            self._queue, self._statuses, self._jobs = queue.SimpleQueue(), {}, {}
-            self._changed, self._thread, self._pid = threading.Condition(), None, os.getpid()
+        self.start()
         with self._changed:
             self._statuses[job.job_id] = status
             self._jobs[job.job_id] = job
@@ -114,13 +112,20 @@ class ArtifactPipeline:
         self._put(function)
 
     def _put(self, item: Job | Callable[[], None]) -> None:
+        self.start()
+        self._queue.put(item)
+
+    def start(self) -> None:
+        """Have the background thread ready, so that a later hand-over does not wait for it to begin."""
+        if os.getpid() != self._pid:  # a fork has neither the thread nor the jobs of its parent
+            self._queue, self._statuses, self._jobs = queue.SimpleQueue(), {}, {}
+            self._changed, self._thread, self._pid = threading.Condition(), None, os.getpid()
         with self._changed:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._consume, name="torchtrt_viz-artifacts", daemon=True
                 )
                 self._thread.start()
-        self._queue.put(item)
 
     def add_failed(self, job: Job, status: ArtifactStatus) -> None:
         """Take note of a job that failed before it could be queued; its files stay."""

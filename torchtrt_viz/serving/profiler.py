@@ -219,8 +219,10 @@ class RankProfiler:
             status.error = f"the profiler could not be stopped cleanly: {error}"
         finally:
             status.state = "idle"
+            told = replace(status)
+            recording.hand_over()
             self._tell("collection", status)
-        return replace(status)
+        return told
 
     # -- the engine's loop -------------------------------------------------------------------------------
 
@@ -248,6 +250,7 @@ class RankProfiler:
         if not recording.step():
             self._stop(None, "schedule", discard=False)
         else:
+            recording.hand_over()
             self._stop_overdue(recording)
 
     def poll(self) -> None:
@@ -309,9 +312,9 @@ class RankProfiler:
         self.pipeline.wait(timeout)
         return self.pipeline.statuses()
 
-    def retry(self) -> list[ArtifactStatus]:
-        """Process failed artifacts again, and clean up where only that failed."""
-        return self.pipeline.retry()
+    def retry(self, session_id: str | None = None) -> list[ArtifactStatus]:
+        """Process failed artifacts again, and clean up where only that failed; returns what was taken up."""
+        return self.pipeline.retry(session_id)
 
     def close(self, timeout: float | None = None) -> bool:
         """Stop what is active, finish what is queued, and end the background thread.

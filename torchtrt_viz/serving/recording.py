@@ -21,7 +21,7 @@ from torchtrt_viz.serving.space import (
     roomiest,
 )
 from torchtrt_viz.serving.staging import Job
-from torchtrt_viz.serving.status import CollectionStatus
+from torchtrt_viz.serving.status import ArtifactStatus, CollectionStatus
 
 __all__ = ["Recording"]
 
@@ -59,6 +59,7 @@ class Recording:
         self._window = window
         self._discarding = False
         self._next: Job | None = None
+        self._finished: list[tuple[Job, ArtifactStatus]] = []
         self._resident = 0
         self._began = self._looked = 0.0
         assert status.session_id is not None
@@ -99,6 +100,7 @@ class Recording:
             self._next = self._stage(0, self.folder / STAGING)
         except OSError as error:
             raise CaptureError(f"no staging folder can be made in {self.folder}: {error}") from error
+        self._pipeline.start()
         self._resident = resident_bytes()
         try:
             self._native.start()
@@ -153,6 +155,16 @@ class Recording:
                 "nothing was recorded: the session was stopped before its first recorded step"
             )
         self._raise_interrupt()
+
+    def hand_over(self) -> None:
+        """Queue what was exported.
+
+        Apart from the export and after everything else, since the background thread begins at once and
+        may hold the interpreter for some milliseconds.
+        """
+        finished, self._finished = self._finished, []
+        for job, status in finished:
+            self._pipeline.submit(job, status)
 
     def _raise_interrupt(self) -> None:
         """Deal with an exception of the export now that the native profiler is in a safe state.
@@ -213,7 +225,7 @@ class Recording:
             pass  # the pipeline writes it again, and says what is wrong
         if failure is None:
             self.status.cycles += 1
-            self._pipeline.submit(job, status)
+            self._finished.append((job, status))
         else:
             status.state, status.stage, status.error = "failed", "export", failure
             self.status.error = f"cycle {cycle}: {failure}"

@@ -58,13 +58,17 @@ class ProfileWorker:
         assert isinstance(received, dict)
         if received["type"] not in COMMANDS:
             return True
-        session = received["session"]
+        session = received.get("session")
+        if not isinstance(session, str):
+            return True
         try:
             if received["type"] == "profile_start":
                 self._start(session, received)
             elif received["type"] == "profile_stop":
                 self._stop(session, bool(received.get("cancel")))
             else:
+                if received["type"] == "profile_retry":
+                    self.profiler.retry(session)
                 self._report(session)
         except TorchTrtVizError as error:
             self._reply("profile_error", session, error=str(error))

@@ -1,0 +1,195 @@
+"""Coordination over a torch.distributed store."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from staged_jobs import quick
+
+import torchtrt_viz as tv
+
+torch = pytest.importorskip("torch")
+dist = pytest.importorskip("torch.distributed")
+
+from torchtrt_viz.errors import OptionError  # noqa: E402
+from torchtrt_viz.serving import (  # noqa: E402
+    ProfileConfig,
+    ProfileStartError,
+    RankIdentity,
+    RankProfiler,
+    StoreHub,
+    StoreWorker,
+)
+from torchtrt_viz.serving.messages import message  # noqa: E402
+
+
+@pytest.fixture
+def store():
+    return dist.TCPStore(
+        "127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20)
+    )
+
+
+def connect(store):
+    return dist.TCPStore("127.0.0.1", store.port, is_master=False, timeout=timedelta(seconds=20))
+
+
+class Script:
+    """A worker that answers over the store without profiling: only one profiler runs in a process."""
+
+    def __init__(self, store, name: str, answers: bool = True) -> None:
+        from torchtrt_viz.serving.store import _Channel
+
+        self.commands, self.replies = _Channel(store, f"command/{name}"), _Channel(store, f"reply/{name}")
+        self.store, self.name, self.answers, self.beats = store, name, answers, 0
+        self.replies.put(
+            message("profile_hello", None, identity=RankIdentity(role="decode", host="b").to_dict())
+        )
+        self.beat()
+
+    def beat(self) -> None:
+        self.beats += 1
+        self.store.set(f"torchtrt_viz/profile/beat/{self.name}", str(self.beats))
+
+    def poll(self) -> None:
+        while (command := self.commands.take()) is not None:
+            if not self.answers:
+                continue
+            session = command["session"]
+            if command["type"] == "profile_start":
+                self.replies.put(message("profile_started", session, collection={"state": "recording"}))
+            elif command["type"] == "profile_stop":
+                self.replies.put(
+                    message("profile_stopped", session, collection={"state": "idle"}, artifacts=[])
+                )
+
+
+def looping(function: Callable[[], object]) -> tuple[threading.Thread, threading.Event]:
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.wait(0.002):
+            function()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, stop
+
+
+def test_a_coordinator_that_is_a_worker_too(store, tmp_path):
+    """Rank 0 of a torchrun job: it coordinates and records, on one thread."""
+    profiler = RankProfiler(RankIdentity.here(role="prefill"), quick(annotations=True))
+    profiler.attach()
+    mine = StoreWorker(connect(store), "0", profiler)
+    other = Script(connect(store), "1")
+    thread, stop = looping(lambda: (other.poll(), other.beat()))
+    hub = StoreHub(store, ["0", "1"], settings=quick(control_timeout_s=20), meanwhile=mine.poll)
+    hub.coordinator.attach()
+    try:
+        started = hub.coordinator.start_profile(ProfileConfig(tmp_path), window=True)
+        assert started.collection.state == "recording"
+        assert profiler.recording
+        with profiler.engine_step(), profiler.annotate("prefill", request="r1"):
+            torch.ones(4) + 1
+        stopped = hub.coordinator.stop_profile()
+        assert stopped.collection.error is None
+        artifacts = hub.coordinator.wait_for_profile_artifacts(90)
+        assert [(a.rank, a.state) for a in artifacts] == [(0, "published")]
+    finally:
+        stop.set()
+        thread.join()
+        assert mine.close(60)
+    session = tv.load(tmp_path / started.collection.session_id)
+    table = session.ranks.set_index("rank")
+    assert table.loc[0, "state"] == "ok"
+    assert table.loc[0, "role"] == "prefill"
+    assert session.request_events()["request"].tolist() == ["r1"]
+    # the store is left as it was found, but for the heartbeats
+    for key in ("command/0/0", "reply/0/0", "command/1/1"):
+        assert not store.check([f"torchtrt_viz/profile/{key}"])
+
+
+def test_silent_worker_is_lost_and_the_start_taken_back(store, tmp_path):
+    alive, dead = Script(connect(store), "a"), Script(connect(store), "b", answers=False)
+    thread, stop = looping(lambda: (alive.poll(), alive.beat(), dead.poll()))
+    hub = StoreHub(store, ["a", "b"], settings=quick(control_timeout_s=0.5), silence_s=2.0)
+    hub.coordinator.attach()
+    try:
+        with pytest.raises(ProfileStartError) as caught:
+            hub.coordinator.start_profile(ProfileConfig(tmp_path), window=True)
+        assert caught.value.missing == {"b": "no answer to the start in time"}
+        deadline = time.monotonic() + 20
+        while "b" not in hub.coordinator._gone and time.monotonic() < deadline:
+            hub.pump(0.05)
+        assert hub.coordinator._gone == {"b": "no sign of life for 2 s"}
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_store_that_dies_stops_the_workers_recording(tmp_path):
+    class Dying:
+        def __init__(self) -> None:
+            self.dead = False
+            self.kept: dict[str, bytes] = {}
+
+        def _alive(self) -> None:
+            if self.dead:
+                raise RuntimeError("Broken pipe")
+
+        def set(self, key: str, value: str) -> None:
+            self._alive()
+            self.kept[key] = value.encode()
+
+        def check(self, keys: list[str]) -> bool:
+            self._alive()
+            return all(k in self.kept for k in keys)
+
+        def get(self, key: str) -> bytes:
+            self._alive()
+            return self.kept[key]
+
+        def delete_key(self, key: str) -> bool:
+            return self.kept.pop(key, None) is not None
+
+    shared = Dying()
+    profiler = RankProfiler(settings=quick())
+    profiler.attach()
+    worker = StoreWorker(shared, "0", profiler)
+    hub = StoreHub(shared, ["0"], settings=quick(), meanwhile=worker.poll)
+    hub.coordinator.attach()
+    hub.coordinator.start_profile(ProfileConfig(tmp_path), window=True)
+    torch.ones(3) + 1
+    shared.dead = True
+    worker.poll()
+    collection = profiler.status().collection
+    assert (collection.state, collection.ended_by, collection.cycles) == ("idle", "disconnected", 1)
+    assert worker.close(60)
+    assert [a.state for a in profiler.status().artifacts] == ["published"]
+
+
+def test_garbage_in_the_store_is_passed_over(store, tmp_path):
+    profiler = RankProfiler(settings=quick())
+    profiler.attach()
+    worker = StoreWorker(connect(store), "0", profiler)
+    start = {"torchtrt_profile": 1, "type": "profile_start"}
+    escaping = {**start, "session": "../x", "config": {"output_dir": str(tmp_path)}}
+    for number, data in enumerate(
+        (b"not json", b"[1]", b"\xff\xfe", json.dumps(start).encode(), json.dumps(escaping).encode())
+    ):
+        store.set(f"torchtrt_viz/profile/command/0/{number}", data.decode("latin-1"))
+    for _ in range(5):
+        worker.poll()
+    assert not profiler.recording
+    assert list(tmp_path.iterdir()) == []
+    assert worker.close(10)
+
+
+def test_heartbeats_need_their_time(store):
+    with pytest.raises(OptionError):
+        StoreHub(store, ["0"], silence_s=0.5)
