@@ -143,3 +143,35 @@ def test_a_value_that_was_not_asked_for_is_not_held() -> None:
 def test_a_value_without_end_of_a_known_key_is_dropped() -> None:
     content = b'{"traceName": "' + b"x" * (5 << 20) + b'", "traceEvents": []}'
     assert decode(content)["values"] == []
+
+
+def test_a_decoder_ends_once() -> None:
+    from torchtrt_viz._native import native
+
+    decoder = native("kineto").Decoder(
+        categories={}, rules=[], other=(0, -1), step_kind=0, kept_keys=[], window=64
+    )
+    decoder.feed(b'{"traceEvents":[')
+    assert decoder.finish()["saw_events"]
+    for call in (decoder.finish, lambda: decoder.feed(b"x"), lambda: decoder.read(0, 1)):
+        with pytest.raises(RuntimeError, match="ended already"):
+            call()
+    with pytest.raises(ValueError, match="window"):
+        native("kineto").Decoder(categories={}, rules=[], other=(0, -1), step_kind=0, kept_keys=[], window=1)
+
+
+@pytest.mark.slow
+def test_offsets_beyond_4_gib() -> None:
+    from torchtrt_viz._native import native
+
+    decoder = native("kineto").Decoder(categories={}, rules=[], other=(0, -1), step_kind=0, kept_keys=[])
+    event = json.dumps(complete("far", 1, 2)).encode()
+    decoder.feed(b'{"unknown": "')
+    block = b"x" * (64 << 20)
+    for _ in range(70):
+        decoder.feed(block)
+    decoder.feed(b'", "traceEvents": [' + event + b"]}")
+    found = decoder.finish()
+    assert found["spans"]["offset"].tolist() == [13 + 70 * len(block) + 19]
+    assert found["spans"]["offset"][0] > 2**32
+    assert found["bytes"] > 2**32

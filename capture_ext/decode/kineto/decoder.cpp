@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <system_error>
 
 #include "decode/kineto/scan.hpp"
@@ -27,7 +28,12 @@ Decoder::Decoder(Options options)
       buffer_(options_.window + kPadding + 1),
       limit_(options_.window) {}
 
+void Decoder::refuse_after_end() const {
+  if (finished_) throw std::logic_error("the file was ended already: use a new decoder");
+}
+
 void Decoder::feed(std::string_view block) {
+  refuse_after_end();
   while (!block.empty()) {
     const std::size_t n = std::min(room(), block.size());
     std::memcpy(text() + fill_, block.data(), n);
@@ -38,6 +44,7 @@ void Decoder::feed(std::string_view block) {
 }
 
 std::size_t Decoder::read(int descriptor, std::size_t most) {
+  refuse_after_end();
   std::size_t total = 0;
   while (total < most) {
     const ssize_t n = ::read(descriptor, text() + fill_, std::min(room(), most - total));
@@ -54,6 +61,8 @@ std::size_t Decoder::read(int descriptor, std::size_t most) {
 }
 
 void Decoder::finish() {
+  refuse_after_end();
+  finished_ = true;
   process(true);
   if (top_.saw_events() && !top_.complete() && notes_[Note::truncated].count == 0) {
     notes_.add(Note::unclosed, bytes());

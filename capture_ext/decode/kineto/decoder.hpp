@@ -62,6 +62,7 @@ class Decoder {
 
   [[nodiscard]] char* text() { return buffer_.data() + 1; }
   [[nodiscard]] std::size_t room() const { return limit_ - fill_; }
+  void refuse_after_end() const;
   void process(bool last);
   Step take_events(bool last);
   Step take_carefully(std::size_t from, bool behind, bool last);
@@ -90,6 +91,7 @@ class Decoder {
   std::size_t limit_;         // bytes of text that are read before they are worked through
   std::size_t fill_ = 0;      // bytes of text
   std::uint64_t base_ = 0;    // place of the text in the file
+  bool finished_ = false;
   bool after_event_ = false;  // the text begins behind an event, before a comma or the end of the list
   Flows flows_;
   Nesting nesting_;

@@ -1,5 +1,6 @@
 #include "decode/kineto/extract.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -92,6 +93,7 @@ Extractor::Outcome Extractor::take_list(char* text, std::size_t size, std::size_
     collector_.add(event_, series_);
     any = true;
     if (document.current_location().get(behind)) behind = text + size - 1;
+    behind = std::max<const char*>(behind, at + 1);
   }
   // The list's own end may stand before the one that the caller put there.
   behind = skip_space(behind, text + size - 1);

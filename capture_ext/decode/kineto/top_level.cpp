@@ -1,5 +1,7 @@
 #include "decode/kineto/top_level.hpp"
 
+#include <algorithm>
+
 #include "decode/kineto/text.hpp"
 
 namespace torchtrt_viz::kineto {
@@ -13,8 +15,17 @@ constexpr std::size_t kMostValues = 256;  // only a key that is repeated without
 
 }  // namespace
 
+// How much of the text inside a string can be passed over: up to a quote or backslash.
+std::size_t TopLevel::passed_over(std::string_view text) const {
+  if (keeps_ || escaped_ || (state_ != State::text && state_ != State::nested_text)) return 0;
+  text = text.substr(0, text.find('"'));
+  return std::min(text.find('\\'), text.size());
+}
+
 std::size_t TopLevel::take(std::string_view text, std::uint64_t offset) {
   for (std::size_t i = 0; i < text.size(); ++i) {
+    i += passed_over(text.substr(i));
+    if (i == text.size()) break;
     step(text[i], offset + i);
     if (state_ == State::events) return i + 1;
   }

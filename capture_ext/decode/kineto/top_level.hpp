@@ -56,6 +56,7 @@ class TopLevel {
   };
 
   void step(char c, std::uint64_t at);
+  [[nodiscard]] std::size_t passed_over(std::string_view text) const;
   void begin_value(char c, std::uint64_t at);
   void value_ended();
   void store(char c);
