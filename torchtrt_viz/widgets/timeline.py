@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -230,6 +231,7 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
             column ``name``, such as ``trace.operators().head()``: then every span of these names. None
             clears the marks.
         """
+        self.search = ""  # clears the marks of a search, here and in the front end
         if what is None:
             self.service.mark()
             self._marked("", "", 0)
@@ -293,6 +295,26 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
         number = uuid.uuid4().hex
         self._pictures[number] = fspath(path)
         self.send({"event": "picture", "id": number})
+
+    def write_svg(self, path: str | PathLike[str], *, width: int = 1200) -> Path:
+        """Write what is in sight as SVG, with the tracks as they are arranged; needs no browser.
+
+        Parameters
+        ----------
+        width
+            Of the picture in pixels.
+        """
+        from torchtrt_viz.report.picture import write_svg
+
+        start, end = self.view
+        return write_svg(
+            self.scene,
+            path,
+            start_ns=start,
+            end_ns=max(end, start + 1),
+            width=width,
+            arrangement=self.arrangement,
+        )
 
     # -- messages ------------------------------------------------------------------------------------
 
