@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bindings/handover.hpp"
+#include "decode/kineto/argument.hpp"
 #include "decode/kineto/decoder.hpp"
 #include "decode/kineto/encode.hpp"
 #include "decode/kineto/locate.hpp"
@@ -286,6 +287,31 @@ nb::list events_at(const nb::handle& block, std::uint64_t base, const ConstColum
   return out;
 }
 
+// Codes of one argument's values: -1 the event has no such argument, -2 its text cannot be followed.
+nb::tuple argument_texts(const nb::list& events, const std::string& key) {
+  kineto::Interner values;
+  std::vector<std::int32_t> codes;
+  codes.reserve(events.size());
+  std::string value;
+  for (const nb::handle event : events) {
+    const auto bytes = nb::cast<nb::bytes>(event);
+    switch (kineto::find_argument({bytes.c_str(), bytes.size()}, key, value)) {
+      case kineto::Argument::found:
+        codes.push_back(static_cast<std::int32_t>(values.code(value)));
+        break;
+      case kineto::Argument::absent:
+        codes.push_back(-1);
+        break;
+      case kineto::Argument::unclear:
+        codes.push_back(-2);
+        break;
+    }
+  }
+  nb::list texts;
+  for (std::uint32_t code = 0; code < values.size(); ++code) texts.append(bytes_of(values.text(code)));
+  return nb::make_tuple(give(std::move(codes)), texts);
+}
+
 }  // namespace
 
 NB_MODULE(kineto, m) {
@@ -325,6 +351,11 @@ NB_MODULE(kineto, m) {
   m.def("events_at", &events_at, nb::arg("block"), nb::arg("base"), nb::arg("offsets"), nb::arg("last"),
         "Return the JSON text of the events at `offsets` of a block that begins at byte `base` of the file:\n"
         "bytes; None where the block ends too early; b\"\" where the event cannot be told.");
+  m.def(
+      "argument_texts", &argument_texts, nb::arg("events"), nb::arg("key"),
+      "Return (codes, texts) of one argument of events given as the JSON text of each: a code per event, -1\n"
+      "where it has no such argument and -2 where the text is not plain JSON, and the distinct values' "
+      "text.");
   m.def(
       "normalize",
       [](const nb::handle& event, std::size_t depth) {

@@ -38,7 +38,8 @@ def attribute(trace: Trace, rows: Ints, name: str) -> Objects:
     Parameters
     ----------
     name
-        ``shape`` (input dimensions), ``dtype`` (input types), ``module`` (path of the ``nn.Module``),
+        ``shape`` (input dimensions), ``dtype`` (input types), ``values``
+        (concrete inputs), ``module`` (path of the ``nn.Module``),
         ``source`` (file and line), ``stack`` (Python frames, outermost first, joined by ``;``),
         ``op_type`` (operators of the exported graph), ``track``, ``iteration``, ``run_id``, ``kind``.
 
@@ -60,23 +61,18 @@ def _arguments(*keys: str) -> Callable[[Trace, Ints], Objects]:
 
 def _from_args(trace: Trace, rows: Ints, keys: tuple[str, ...]) -> Objects:
     out = np.full(len(rows), None, dtype=object)
-    position = 0
-    for details in read_details(trace, rows):
-        for found in details:
-            for key in keys:
-                if key in found:
-                    out[position] = as_text(found[key])
-                    break
-            position += 1
-    return out
-
-
-def read_details(trace: Trace, rows: Ints) -> Iterator[list[dict[str, Any]]]:
-    """Read the arguments of many spans in portions, so that they are never all in memory."""
     for begin in range(0, len(rows), _PORTION):
-        with _no_collection():
-            found = trace.args.read(rows[begin : begin + _PORTION])
-        yield found
+        part = rows[begin : begin + _PORTION]
+        left = np.arange(len(part))
+        for key in keys:
+            with _no_collection():
+                codes, values = trace.args.values(part[left], key)
+            texts = np.array([*map(as_text, values), None], dtype=object)
+            out[begin + left] = texts[codes]
+            left = left[codes < 0]
+            if not len(left):
+                break
+    return out
 
 
 @contextmanager
@@ -178,6 +174,7 @@ def _column(name: str) -> Callable[[Trace, Ints], Objects]:
 _READERS: dict[str, Callable[[Trace, Ints], Objects]] = {
     "shape": _arguments("Input Dims", "Input dims", "input_shapes"),
     "dtype": _arguments("Input type", "input_types"),
+    "values": _arguments("Concrete Inputs"),
     "op_type": _arguments("op_types", "op_type"),
     "module": _enclosed(_MODULE_FRAME, "module", "module_path", "nn_module"),
     "source": _enclosed(_SOURCE_FRAME, "source", "source_line"),

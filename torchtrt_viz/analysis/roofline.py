@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.ancestry import nearest
-from torchtrt_viz.analysis.attributes import as_text, read_details
+from torchtrt_viz.analysis.attributes import attribute
 from torchtrt_viz.analysis.device import device_work
 from torchtrt_viz.analysis.devices import Device, device_of, find_device
 from torchtrt_viz.analysis.dtypes import is_float
@@ -116,25 +116,24 @@ def _outermost(
 def _needs(trace: Trace, rows: Ints) -> tuple[list[Work | None], Groups]:
     """Group calls by name, shapes, types and values, and model each group once."""
     spans = trace.spans
-    shapes: list[Any] = []
-    dtypes: list[Any] = []
-    values: list[Any] = []
-    for details in read_details(trace, rows):
-        shapes += [found.get("Input Dims", found.get("Input dims")) for found in details]
-        dtypes += [found.get("Input type") for found in details]
-        values += [found.get("Concrete Inputs") for found in details]
     groups = Groups.by(
         {
             "name": spans["name"].array[rows],
-            "shape": text([as_text(value) for value in shapes]),
-            "dtype": text([as_text(value) for value in dtypes]),
-            "values": text([as_text(value) for value in values]),
+            "shape": attribute(trace, rows, "shape"),
+            "dtype": attribute(trace, rows, "dtype"),
+            "values": attribute(trace, rows, "values"),
         }
     )
     first = groups.first_row() if groups.size else np.zeros(0, np.int64)
     names = groups.labels["name"].astype(object).to_list()
     needs = [
-        work_of(str(name), shapes[at], dtypes[at], values[at]) for name, at in zip(names, first, strict=True)
+        work_of(
+            str(name),
+            found.get("Input Dims", found.get("Input dims")),
+            found.get("Input type"),
+            found.get("Concrete Inputs"),
+        )
+        for name, found in zip(names, trace.args.read(rows[first]), strict=True)
     ]
     return needs, groups
 

@@ -53,16 +53,30 @@ class FileEvents:
         """
         if not len(offsets):
             return []
+        wanted, positions = np.unique(offsets, return_inverse=True)
+        events = [self._parsed(text) for text in self._texts(wanted)]
+        return [events[position] for position in positions.ravel()]
+
+    def values(self, offsets: NDArray[np.int64], key: str) -> tuple[NDArray[np.int32], list[bytes]]:
+        """Return one argument of the events at ``offsets``: a code per event, and the JSON text of each code.
+
+        Code -1: the event has no such argument; -2: its text has to be mended first, `read` can.
+        """
+        if not len(offsets):
+            return np.zeros(0, np.int32), []
+        wanted, positions = np.unique(offsets, return_inverse=True)
+        codes, texts = self._native.argument_texts(list(self._texts(wanted)), key)
+        return codes[positions.ravel()], texts
+
+    def _texts(self, wanted: NDArray[np.int64]) -> Iterator[bytes]:
+        """Read the text of the events at sorted offsets."""
         if self._stamp_now() != self._stamp:
             raise TraceFormatError(
                 "the file has changed since the trace was loaded",
                 path=self._source.name,
                 hint="Details of events are read from the file when they are asked for: load it again",
             )
-        wanted, positions = np.unique(offsets, return_inverse=True)
-        texts = self._from_disk(wanted) if self._source.on_disk else self._from_stream(wanted)
-        events = [self._parsed(text) for text in texts]
-        return [events[position] for position in positions.ravel()]
+        return self._from_disk(wanted) if self._source.on_disk else self._from_stream(wanted)
 
     def _from_disk(self, wanted: NDArray[np.int64]) -> Iterator[bytes]:
         """Read runs of events that lie close together at once."""
@@ -189,6 +203,32 @@ class EventArgs:
             for position, end in zip(ended, self._events.read(offsets), strict=True):
                 out[position] = {**out[position], **_arguments(end)}
         return out
+
+    def values(self, rows: NDArray[np.int64], key: str) -> tuple[NDArray[np.int64], list[Any]]:
+        """Return one argument of many rows: a code per row (-1 none), and the value of each code."""
+        rows = np.asarray(rows, dtype=np.int64)
+        found, texts = self._events.values(self._offsets[rows], key)
+        codes = found.astype(np.int64)
+        values: list[Any] = []
+        for code, text in enumerate(texts):
+            try:
+                values.append(json.loads(text))
+            except (ValueError, RecursionError):
+                values.append(None)
+                codes[found == code] = -2
+        # what is joined from two events, or has to be mended, is read event by event
+        slow = codes == -2
+        if self._ends:
+            slow |= np.isin(rows, np.fromiter(self._ends, np.int64, len(self._ends)))
+        if key == "dur" and self._durations is not None:
+            slow |= self._durations[rows]
+        at = np.flatnonzero(slow)
+        codes[at] = -1
+        for position, details in zip(at.tolist(), self.read(rows[at]), strict=True):
+            if key in details:
+                codes[position] = len(values)
+                values.append(details[key])
+        return codes, values
 
 
 def _arguments(event: dict[str, Any]) -> dict[str, Any]:
