@@ -238,7 +238,12 @@ SPANS = FrameSchema(
         ),
         Column("correlation", "int64", "id that links a host launch to device work; -1 none", default=-1),
         Column("external_id", "int64", "id that links an operator to its launches; -1 none", default=-1),
-        Column("iteration", "int32", "run index within the capture, from 0; -1 unknown", default=-1),
+        Column(
+            "iteration",
+            "int32",
+            "run index within the capture, from 0, or the number that the producer gave the step; -1 unknown",
+            default=-1,
+        ),
         Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
         Column(
             "run_id",
