@@ -127,8 +127,9 @@ const char* status_name(et::RunStatus status) {
 void raise_if(const et::ProgramError& error) {
   if (error.ok()) return;
   const auto& status = error.status;
-  if (status.code == Code::refused_option) {
-    raise(error_class("OptionError")(text(status.key), text(status.value), text(status.choices)));
+  if (status.refusal) {
+    const auto& refusal = *status.refusal;
+    raise(error_class("OptionError")(text(refusal.key), text(refusal.value), text(refusal.choices)));
   }
   nb::object exception = error_class("CaptureError")(text(status.message));
   exception.attr("error_name") = error.name;

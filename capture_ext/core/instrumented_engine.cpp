@@ -117,6 +117,7 @@ Status InstrumentedEngine::apply(bool loading) {
     status = std::move(wanted);
   }
   level_.store(info_.level, std::memory_order_relaxed);
+  off_generation_ = info_.level == Level::off ? applied_generation_ : UINT64_MAX;
   entry_->update([&](EngineInfo& info) {
     info.level = info_.level;
     info.level_source = info_.level_source;
@@ -132,31 +133,34 @@ Status InstrumentedEngine::apply(bool loading) {
 Status InstrumentedEngine::call(std::span<const TensorView> inputs, std::span<OutputView> outputs,
                                 void* stream, ReportSink* sink, std::int64_t entered_ns) {
   const std::lock_guard lock(mutex_);
-  if (config_generation() != applied_generation_) [[unlikely]] {
+  const auto generation = config_generation();
+  if (generation == off_generation_) [[likely]]
+    return run(entry_->count_call(), inputs, outputs, stream);
+  if (generation != applied_generation_) {
     if (auto status = apply(false); !status.ok()) return status;
   }
-  const auto call = entry_->count_call();
+  return call_watched(entry_->count_call(), inputs, outputs, stream, sink, entered_ns);
+}
+
+// Measured if the level asks for it and somebody reads it.
+Status InstrumentedEngine::call_watched(std::uint64_t call, std::span<const TensorView> inputs,
+                                        std::span<OutputView> outputs, void* stream, ReportSink* sink,
+                                        std::int64_t entered_ns) {
   auto level = level_.load(std::memory_order_relaxed);
-  Status status;
-  if (level == Level::off) {
-    status = run(call, inputs, outputs, stream);
-  } else {
-    const bool files = sidecar_ && sidecar_->active();
-    if (!files && !recording()) level = sink == nullptr ? Level::off : std::min(level, sink->limit());
-    if (level == Level::off) {
-      status = run(call, inputs, outputs, stream);
-    } else {
-      status = run_measured(call, level, inputs, outputs, stream, entered_ns);
-      publish(call, status, sink);
-    }
-  }
-  if (!status.ok()) [[unlikely]] {
-    entry_->update([&](EngineInfo& info) {
-      info.failed_calls += 1;
-      info.last_error = status.message;
-    });
-  }
+  const bool files = sidecar_ && sidecar_->active();
+  if (!files && !recording()) level = sink == nullptr ? Level::off : std::min(level, sink->limit());
+  if (level == Level::off) return run(call, inputs, outputs, stream);
+  auto status = run_measured(call, level, inputs, outputs, stream, entered_ns);
+  publish(call, status, sink);
+  if (!status.ok()) note_failure(status);
   return status;
+}
+
+void InstrumentedEngine::note_failure(const Status& status) {
+  entry_->update([&](EngineInfo& info) {
+    info.failed_calls += 1;
+    info.last_error = status.message;
+  });
 }
 
 Status InstrumentedEngine::run(std::uint64_t call, std::span<const TensorView> inputs,
@@ -167,6 +171,8 @@ Status InstrumentedEngine::run(std::uint64_t call, std::span<const TensorView> i
   if (status.ok()) status = engine_->enqueue(call, stream, false);
   if (status.ok()) status = engine_->stage_outputs(outputs);
   if (status.ok()) status = engine_->synchronize();
+  if (!status.ok()) [[unlikely]]
+    note_failure(status);
   return status;
 }
 

@@ -72,6 +72,9 @@ class TORCHTRT_VIZ_API InstrumentedEngine {
  private:
   InstrumentedEngine(std::unique_ptr<Engine> engine, EngineIdentity identity, Options options);
   Status apply(bool loading);
+  Status call_watched(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
+                      void* stream, ReportSink* sink, std::int64_t entered_ns);
+  void note_failure(const Status& status);
   Status run(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
              void* stream);
   Status run_measured(std::uint64_t call, Level level, std::span<const TensorView> inputs,
@@ -86,6 +89,8 @@ class TORCHTRT_VIZ_API InstrumentedEngine {
   EngineInfo info_;
   std::atomic<Level> level_{Level::off};
   std::uint64_t applied_generation_ = UINT64_MAX;
+  std::uint64_t off_generation_ =
+      UINT64_MAX;  // the one applied, where it left the engine off: one comparison
   std::size_t layers_published_ = 0;
   std::vector<SpanRecord> spans_;
 };

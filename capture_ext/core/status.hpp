@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -20,19 +21,26 @@ enum class Code : std::uint8_t {
   internal,
 };
 
+// An option that was refused.
+struct Refusal {
+  std::string key, value, choices;
+};
+
+// Cheap where all is well: every step of a call returns one.
 struct [[nodiscard]] Status {
   Code code = Code::ok;
   std::string message;
-  std::string key, value, choices;  // of a refused option
+  std::shared_ptr<const Refusal> refusal;  // with code refused_option
 
   bool ok() const noexcept { return code == Code::ok; }
 
   static Status success() { return {}; }
-  static Status error(Code code, std::string message) { return {code, std::move(message), {}, {}, {}}; }
+  static Status error(Code code, std::string message) { return {code, std::move(message), nullptr}; }
   // `shown` is how the message writes the value, quotes included.
   static Status refused(std::string key, std::string value, const std::string& shown, std::string choices) {
     std::string text = "option '" + key + "' cannot be " + shown + ": " + choices;
-    return {Code::refused_option, std::move(text), std::move(key), std::move(value), std::move(choices)};
+    return {Code::refused_option, std::move(text),
+            std::make_shared<const Refusal>(Refusal{std::move(key), std::move(value), std::move(choices)})};
   }
 };
 

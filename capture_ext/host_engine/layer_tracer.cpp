@@ -45,24 +45,26 @@ LayerTracer::Entry LayerTracer::start_profiling(const char* name, ChainID, Debug
   frame.name = name;
   frame.spans_before = out_->size();
   entry.event_id = static_cast<std::int64_t>(frames_.size());
-  frame.start_ns = monotonic_ns();
+  if (frame.kind != Kind::other) frame.start_ns = monotonic_ns();
   frames_.push_back(frame);
   return entry;
 }
 
 void LayerTracer::end_profiling(Entry entry) {
-  const auto end_ns = monotonic_ns();
   if (out_ == nullptr || entry.event_id < 0) return;
   const auto at = static_cast<std::size_t>(entry.event_id);
   if (at >= frames_.size()) return;
   const Frame frame = frames_[at];
+  // The clock is read only where it ends a layer: that is most of what a record costs.
+  const bool bare = frame.kind == Kind::operation && out_->size() == frame.spans_before;
+  const auto end_ns = bare || frame.kind == Kind::kernel || frame.kind == Kind::delegate ? monotonic_ns() : 0;
   frames_.resize(at);  // what was not ended inside it, ends with it
   if (frame.kind == Kind::kernel) {
     const auto op = std::string_view(frame.name).substr(kKernelPrefix.size());
     push(layer_of(frame.name, op, op), frame.start_ns, end_ns, Timing::measured);
   } else if (frame.kind == Kind::delegate) {
     end_delegate(frame, end_ns);
-  } else if (frame.kind == Kind::operation && out_->size() == frame.spans_before) {
+  } else if (bare) {
     // A kernel that reports nothing of its own: the call of it is the leaf.
     push(layer_of(frame.name, "op", "unknown"), frame.start_ns, end_ns, Timing::measured);
   }

@@ -46,9 +46,10 @@ TEST(refused_values_change_nothing) {
   for (const auto& change : wrong) {
     const auto status = change_config(change);
     CHECK_EQUAL(status.code, Code::refused_option);
-    CHECK(!status.key.empty());
-    CHECK(!status.choices.empty());
-    CHECK(status.message.find(status.choices) != std::string::npos);
+    CHECK(status.refusal != nullptr);
+    CHECK(!status.refusal->key.empty());
+    CHECK(!status.refusal->choices.empty());
+    CHECK(status.message.find(status.refusal->choices) != std::string::npos);
     CHECK(same(config_snapshot(), before));
   }
 }

@@ -54,6 +54,7 @@ def _build(root: Path, folder: Path, targets: tuple[str, ...], *options: str) ->
             "-DTORCHTRT_VIZ_PYTHON=OFF",
             "-DTORCHTRT_VIZ_WERROR=ON",
             "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1",
             *options,
         ],
         root,
