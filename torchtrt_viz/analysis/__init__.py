@@ -26,6 +26,7 @@ Host and device:
 `copies`, `copy_bandwidth`                  how much was copied, which way, how fast
 `collectives`                               collectives of one rank and the bandwidth they reached
 `memory_peaks`, `memory_by_operator`        most memory in use, and who allocated it
+`collective_skew`                           waiting told from transfer, over the ranks of a session
 `operator_roofline`                         matrix products, convolutions, attention against a device's roof
 ==========================================  ==================================================
 
@@ -60,6 +61,7 @@ from typing import Any
 
 _HOME = {
     "call_tree": "calltree",
+    "collective_skew": "skew",
     "collectives": "communication",
     "copies": "transfers",
     "copy_bandwidth": "transfers",
