@@ -448,6 +448,50 @@ def test_the_delegate_refuses_wrong_options_with_key_value_and_choices(demo, opt
         assert text in str(raised.value)
 
 
+# -- other people's delegates ----------------------------------------------------------------------------
+
+
+def test_other_delegates_are_timed_behind_a_proxy_and_the_file_is_not_touched(demo, programs):
+    from torchtrt_viz import Program, profile
+
+    before = demo.path.read_bytes()
+    with Program(demo.path, level="phases", time_backends=("XnnpackBackend",)) as program:
+        outputs = program(*demo.inputs)
+        assert all(torch.equal(a, b) for a, b in zip(outputs, programs["off"](*demo.inputs), strict=True))
+        (block,) = executions(program)
+        by_instruction = {}
+        for event in block:
+            if event.name == "torchtrt.delegate":
+                by_instruction.setdefault(event.instruction, []).append(event)
+        delegated = [r.instruction for r in demo.exported.regions if r.backend != "portable"]
+        assert sorted(by_instruction) == sorted(delegated)
+        assert all(len(events) == 1 for events in by_instruction.values())
+        # the backend's own events go on beside the proxy's
+        assert any(str(e.name).startswith("Fully Connected") for e in block)
+    assert demo.path.read_bytes() == before
+    with Program(demo.path, time_backends=("XnnpackBackend",)) as program:
+        with profile(level="delegate", activities="none") as capture:
+            program(*demo.inputs)
+        assert (capture.trace.spans["name"] == "torchtrt.delegate").sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("backends", "kind", "said"),
+    [
+        ("XnnpackBackend", OptionError, "a sequence"),
+        (("",), OptionError, "a sequence"),
+        (("TensorRTBackend",), OptionError, "by itself"),
+        (("NobodysBackend",), CaptureError, "NobodysBackend"),
+        (("QnnBackend",), CaptureError, "QnnBackend"),
+    ],
+)
+def test_proxies_that_cannot_be_are_refused(demo, backends, kind, said):
+    from torchtrt_viz import Program
+
+    with pytest.raises(kind, match=said):
+        Program(demo.path, time_backends=backends)
+
+
 # -- bad input, each in a process of its own where a crash would take the tests with it ------------------
 
 

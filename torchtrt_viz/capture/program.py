@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.capture import registry
 from torchtrt_viz.capture.options import FORMATS, LEVELS, check_choice, check_path_prefix
+from torchtrt_viz.capture.proxied import proxied_copy
 from torchtrt_viz.capture.runtime import capture_module, loaded_torch
 from torchtrt_viz.errors import CaptureError, OptionError
 
@@ -54,6 +55,10 @@ class Program:
         the program, if there is one; False: none.
     operators
         Record the operators that the runtime itself calls, not only methods and delegates.
+    time_backends
+        Ids of other delegates whose calls are timed from outside (``torchtrt.delegate``), such as
+        ``("XnnpackBackend",)``: they run behind a proxy, in a copy of the program. Calls obey ``level`` as
+        ours do.
     share_memory
         Let methods share planned memory: for a program exported with ``share_mutable_buffers=True``.
 
@@ -77,6 +82,7 @@ class Program:
         options: Mapping[str, Mapping[str, bool | int | str]] | None = None,
         etrecord: str | PathLike[str] | bool | None = None,
         operators: bool = True,
+        time_backends: Sequence[str] = (),
         share_memory: bool = False,
     ) -> None:
         self.path = Path(fspath(path))
@@ -88,9 +94,15 @@ class Program:
             raise CaptureError(f"{self.path} {found}: give the .pte file that export_program() wrote")
         native = capture_module()
         _check_delegate(native)
+        loaded = self.path
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        if time_backends:
+            self._copy, loaded, proxies = proxied_copy(native, self.path, time_backends)
+            for backend, proxy in proxies.items():
+                load_options[proxy] = {**load_options.get(_BACKEND, {}), **load_options.pop(backend, {})}
         try:
             self._session: Session = native.Session(
-                str(self.path),
+                str(loaded),
                 load_options,
                 trace=self.level != "off",
                 method_only=not operators,
