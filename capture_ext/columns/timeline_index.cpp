@@ -151,9 +151,14 @@ std::vector<Cover> unite(const std::vector<Key>& keys, bool& cut) {
   return out;
 }
 
-std::uint8_t shade(std::int64_t part, std::int64_t whole, bool any) {
+// From `from` to the later `to`; the whole clock does not fit into a signed number.
+std::uint64_t between(std::int64_t from, std::int64_t to) {
+  return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
+}
+
+std::uint8_t shade(std::uint64_t part, std::uint64_t whole, bool any) {
   if (!any) return 0;
-  if (whole <= 0) return 255;  // a view finer than the clock: the column lies inside a span
+  if (whole == 0) return 255;  // a view finer than the clock: the column lies inside a span
   const double share = static_cast<double>(part) / static_cast<double>(whole);
   return static_cast<std::uint8_t>(std::clamp(static_cast<int>(share * 255.0 + 0.5), 1, 255));
 }
@@ -290,7 +295,9 @@ TimelineIndex::TimelineIndex(const TimelineColumns& columns) {
     lanes_[lane].begin = static_cast<std::uint32_t>(start_.size());
     for (const Cover& cover : united) {
       start_.push_back(cover.start);
-      dur.push_back(cover.end - cover.start);
+      // Longer than half the clock only in a damaged file.
+      dur.push_back(static_cast<std::int64_t>(
+          std::min(between(cover.start, cover.end), static_cast<std::uint64_t>(kLastTime))));
       row_.push_back(cover.row);
       name_.push_back(columns.name[cover.row]);
     }
@@ -411,8 +418,8 @@ std::size_t TimelineIndex::bytes() const {
 
 // What one pixel column of a lane holds.
 struct TimelineIndex::Cell {
-  std::int64_t width;
-  std::int64_t busy;
+  std::uint64_t width;
+  std::uint64_t busy;
   std::size_t longest;  // position; meaningless when count is 0
   std::int64_t count;
 };
@@ -431,8 +438,7 @@ class TimelineIndex::Walk {
     const std::size_t from = at_;
     at_ = gallop(t);
     const std::uint64_t busy = busy_until(at_, t);
-    Cell cell{t - t_, static_cast<std::int64_t>(busy - busy_before_), 0,
-              static_cast<std::int64_t>(at_ - from)};
+    Cell cell{between(t_, t), busy - busy_before_, 0, static_cast<std::int64_t>(at_ - from)};
     std::int64_t best = -1;
     if (at_ > from) {
       cell.longest = at_ - 1;
@@ -502,7 +508,7 @@ View TimelineIndex::view(const ViewRequest& request) const {
   out.mode.reserve(request.lanes.size());
   out.span_begin.push_back(0);
   std::vector<std::uint32_t> wide_ones;
-  std::vector<std::int64_t> marked_ns(marking ? width : 0);
+  std::vector<std::uint64_t> marked_ns(marking ? width : 0);
   std::vector<std::uint8_t> marked_any(marking ? width : 0);
 
   const auto give_span = [&](std::size_t i) {
@@ -530,7 +536,7 @@ View TimelineIndex::view(const ViewRequest& request) const {
         out.column_name.push_back(cell.count > 0 ? local(name_[cell.longest]) : 0);
       }
       if (marking) {
-        std::fill(marked_ns.begin(), marked_ns.end(), 0);
+        std::fill(marked_ns.begin(), marked_ns.end(), std::uint64_t{0});
         std::fill(marked_any.begin(), marked_any.end(), std::uint8_t{0});
         std::size_t k = 0;
         for (std::size_t i = from; i < to; ++i) {
@@ -541,13 +547,14 @@ View TimelineIndex::view(const ViewRequest& request) const {
           marked_any[k] = 1;
           for (std::size_t c = k; at < stop; ++c) {
             const std::int64_t until = std::min(stop, edges[c + 1]);
-            marked_ns[c] += until - at;
+            marked_ns[c] += between(at, until);
             marked_any[c] = 1;
             at = until;
           }
         }
         for (std::size_t c = 0; c < width; ++c) {
-          out.column_marked.push_back(shade(marked_ns[c], edges[c + 1] - edges[c], marked_any[c] != 0));
+          out.column_marked.push_back(
+              shade(marked_ns[c], between(edges[c], edges[c + 1]), marked_any[c] != 0));
         }
       }
       if (request.wide_ns > 0) {
@@ -568,7 +575,7 @@ Columns TimelineIndex::columns(std::int64_t t0, std::int64_t t1, std::int32_t wi
   Walk walk(*this, lane_at(lane), t0);
   for (std::size_t k = 0; k + 1 < edges.size(); ++k) {
     const Cell cell = walk.to(edges[k + 1]);
-    out.busy_ns.push_back(cell.busy);
+    out.busy_ns.push_back(static_cast<std::int64_t>(cell.busy));
     out.longest_row.push_back(cell.count > 0 ? static_cast<std::int64_t>(row_[cell.longest]) : -1);
     out.count.push_back(cell.count);
   }
@@ -640,13 +647,15 @@ std::vector<std::int64_t> TimelineIndex::rows(std::int64_t t0, std::int64_t t1,
 
 Totals TimelineIndex::totals(std::int64_t t0, std::int64_t t1, std::span<const std::int32_t> lanes) const {
   std::vector<std::int64_t> count(names_ + 1);
-  std::vector<std::int64_t> inside(names_ + 1);
+  std::vector<std::uint64_t> inside(names_ + 1);
   for (const std::int32_t lane : lanes) {
     const auto [from, to] = in_sight(lane_at(lane), t0, t1 == kLastTime ? t1 : t1 + 1);
     for (std::size_t i = from; i < to; ++i) {
       const auto name = static_cast<std::size_t>(name_[i] + 1);
       ++count[name];
-      inside[name] += std::max<std::int64_t>(std::min(end(i), t1) - std::max(start_[i], t0), 0);
+      const std::int64_t first = std::max(start_[i], t0);
+      const std::int64_t last = std::min(end(i), t1);
+      if (last > first) inside[name] += between(first, last);
     }
   }
   Totals out;
@@ -654,7 +663,7 @@ Totals TimelineIndex::totals(std::int64_t t0, std::int64_t t1, std::span<const s
     if (count[name] == 0) continue;
     out.name.push_back(static_cast<std::int32_t>(name) - 1);
     out.count.push_back(count[name]);
-    out.inside_ns.push_back(inside[name]);
+    out.inside_ns.push_back(static_cast<std::int64_t>(inside[name]));
   }
   return out;
 }
