@@ -22,14 +22,15 @@ def bindings_frame(graph: Graph | None, layers: pd.DataFrame) -> pd.DataFrame:
     that read or write them; TensorRT 8.2 gives none, and the tensors that no layer writes (inputs) or reads
     (outputs) stand in for them.
     """
+    listed: list[Any] = [] if graph is None else graph.bindings
+    wanted = {item for item in listed if isinstance(item, str)}
     read: dict[str, Tensor] = {}
     written: dict[str, Tensor] = {}
-    for inputs, outputs in zip(layers["inputs"], layers["outputs"], strict=True):
-        for tensor in inputs:
-            read.setdefault(tensor.name, tensor)
-        for tensor in outputs:
-            written.setdefault(tensor.name, tensor)
-    listed: list[Any] = [] if graph is None else graph.bindings
+    for column, table in (("inputs", read), ("outputs", written)):
+        for tensors in layers[column]:
+            for tensor in tensors:
+                if not listed or tensor[0] in wanted:
+                    table.setdefault(tensor[0], tensor)
     if listed:
         rows = [_full(b) if isinstance(b, dict) else _named(b, read, written) for b in listed]
     else:

@@ -167,8 +167,6 @@ def _runtime(graph: Graph | None, profile: Profile | None, said: list[str]) -> s
 
 def _layers(graph: Graph | None, profile: Profile | None) -> tuple[pd.DataFrame, Join | None]:
     """Make the frame of layers: those of the graph in order, then rows that only the times name."""
-    import pandas as pd
-
     columns: dict[str, list[Any]] = layer_columns(graph or Graph([], [], "none"))
     known = len(columns["name"])
     join: Join | None = None
@@ -186,8 +184,7 @@ def _layers(graph: Graph | None, profile: Profile | None) -> tuple[pd.DataFrame,
         name: _objects(values) if LAYERS[name].dtype == "object" else values
         for name, values in columns.items()
     }
-    names = pd.Series(columns["name"], dtype=object)
-    data["occurrence"] = names.groupby(names, sort=False).cumcount().to_numpy(np.int32) if count else []
+    data["occurrence"] = _occurrences(columns["name"])
     data["in_graph"] = np.arange(count) < known
     data["in_profile"] = np.asarray(rows, dtype=np.int64) >= 0
     data.update(_times(profile, rows))
@@ -221,6 +218,17 @@ def _times(profile: Profile | None, rows: list[int]) -> dict[str, Any]:
     base = out["total_ms"] if any(t is not None for t in out["total_ms"]) else out["average_ms"]
     whole = sum(t for t in base if t is not None)
     out["percentage"] = [None if t is None or whole <= 0 else 100 * t / whole for t in base]
+    return out
+
+
+def _occurrences(names: list[str]) -> np.ndarray:
+    """Count for each name how many earlier rows have it."""
+    out = np.zeros(len(names), np.int32)
+    if len(set(names)) < len(names):
+        seen: dict[str, int] = {}
+        for row, name in enumerate(names):
+            out[row] = seen.get(name, 0)
+            seen[name] = int(out[row]) + 1
     return out
 
 

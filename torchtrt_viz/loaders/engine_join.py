@@ -41,6 +41,8 @@ def join_names(layers: Sequence[str], timed: Sequence[str]) -> Join:
     the layer information alone gives to shape calls. Names that are only the numbers 0, 1, 2, ... (engines
     built with verbosity none) are positions.
     """
+    if list(layers) == list(timed):
+        return Join(list(range(len(timed))), [], "name" if timed else "none")
     times = [-1] * len(layers)
     if layers and timed and not set(timed) & set(layers) and all(_is_number(name) for name in timed):
         for row, name in enumerate(timed):

@@ -219,7 +219,7 @@ class SpanRows:
         parent, depth, own = nest_observed(track, start, dur, placed & measured)
         return schema.SPANS.frame(
             {
-                "name": [name for block in blocks for name in block.names],
+                "name": _named([name for block in blocks for name in block.names]),
                 "kind": codes(schema.KINDS, "kind"),
                 "domain": codes(schema.DOMAINS, "domain"),
                 "timing": codes(schema.TIMINGS, "timing"),
@@ -232,7 +232,12 @@ class SpanRows:
                 "correlation": np.concatenate([block.correlation for block in blocks]),
                 "iteration": np.concatenate([block.iteration for block in blocks]),
                 "rank": np.full(self._count, self._rank, np.int32),
-                "run_id": pd.Categorical(np.repeat([block.run_id for block in blocks], sizes)),
+                "run_id": pd.Categorical.from_codes(
+                    np.repeat(
+                        pd.factorize(np.array([block.run_id for block in blocks], dtype=object))[0], sizes
+                    ),
+                    categories=pd.Index(list(dict.fromkeys(block.run_id for block in blocks)), dtype="str"),
+                ),
             },
             self._count,
         )
@@ -268,6 +273,15 @@ class SpanRows:
     def args(self) -> _BlockArgs:
         """Return the source of the spans' arguments."""
         return _BlockArgs([block for block in self._blocks if block.names])
+
+
+def _named(names: list[str]) -> pd.Categorical:
+    """Make a categorical with the names in the order in which they first occur."""
+    import pandas as pd
+
+    codes = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    rows = np.fromiter((codes[name] for name in names), dtype=np.int32, count=len(names))
+    return pd.Categorical.from_codes(rows, categories=pd.Index(list(codes), dtype="str"))
 
 
 def _column(timing: pd.DataFrame, name: str) -> np.ndarray:

@@ -27,6 +27,8 @@ _PREFIX = re.compile(
     r"(?:copied_)?(?:(?:reshape|squeeze|unsqueeze|transpose|shuffle)(?:_node)?_(?:before|after)_)"
     r"|dummy_shape_call_?(?=__mye)"
 )
+#: A name without anything around it: no blank, no bracket, no word that a wrapper begins with.
+_BARE = re.compile(r"(?!dummy_|copied_|reshape_|(?:un)?squeeze_|transpose_|shuffle_)[\w./:-]+")
 _FOREIGN = re.compile(r"\{ForeignNode\[(.*)\]\}", re.DOTALL)
 _PROFILE = re.compile(r" ?\[profile (\d{1,9})\]")
 _MYELIN_KERNEL = re.compile(r"__(?:myl_(?P<ops>\w*?)|mye\d+_\d+)_myl(?P<graph>\d{1,9})_\d+")
@@ -58,7 +60,7 @@ class Part(NamedTuple):
         return None if self.path is None else parent_path(self.path)
 
 
-class LayerName(NamedTuple):
+class LayerName:
     """A name taken apart.
 
     Attributes
@@ -68,6 +70,11 @@ class LayerName(NamedTuple):
         "myelin" (one kernel of a compiled region), or None.
     parts
         Operators that the name records, in order. Of a region only the first and the last are recorded.
+    operators
+        Operators of the parts: the target where it is recorded, else the part's own text.
+    module
+        Module path that the recorded parts have in common; None when no part records one. Of a region only
+        its ends are recorded, so both have to have a path.
     profile
         Optimisation profile that the name carries, None without one.
     myelin_graph
@@ -76,26 +83,44 @@ class LayerName(NamedTuple):
         Myelin's abbreviation of the operators in a generated kernel (``MaxrSubExpSum``).
     """
 
-    wrapper: str | None
-    parts: tuple[Part, ...]
-    profile: int | None = None
-    myelin_graph: int | None = None
-    shorthand: str | None = None
+    __slots__ = ("_found", "_parts", "module", "myelin_graph", "operators", "profile", "shorthand", "wrapper")
+
+    def __init__(
+        self,
+        wrapper: str | None,
+        parts: tuple[Part, ...],
+        profile: int | None = None,
+        myelin_graph: int | None = None,
+        shorthand: str | None = None,
+    ) -> None:
+        self.wrapper = wrapper
+        self._parts: tuple[Part, ...] | None = parts
+        self._found: list[tuple[str, str, str]] = []
+        self.profile = profile
+        self.myelin_graph = myelin_graph
+        self.shorthand = shorthand
+        self.operators = tuple([part.target or part.text for part in parts])
+        if wrapper == "region" and any(part.path is None for part in parts):
+            self.module = None
+        else:
+            self.module = common_path(part.module for part in parts)
+
+    @classmethod
+    def plain(cls, found: list[tuple[str, str, str]]) -> LayerName:
+        """Make the name of layers fused and not wrapped, from (kind, target, path) of each."""
+        name = cls.__new__(cls)
+        name.wrapper = name.profile = name.myelin_graph = name.shorthand = name._parts = None
+        name._found = found  # most names are never asked for their parts
+        name.operators = tuple([target for _, target, _ in found])
+        name.module = _common_parent([path for _, _, path in found if path])
+        return name
 
     @property
-    def module(self) -> str | None:
-        """Module path that the recorded parts have in common; None when no part records one.
-
-        Of a region only its ends are recorded, so both have to have a path.
-        """
-        if self.wrapper == "region" and any(part.path is None for part in self.parts):
-            return None
-        return common_path(part.module for part in self.parts)
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        """Operators of the parts: the target where it is recorded, else the part's own text."""
-        return tuple(part.target or part.text for part in self.parts)
+    def parts(self) -> tuple[Part, ...]:
+        """Operators that the name records."""
+        if self._parts is None:
+            self._parts = tuple(Part(f"[{k}]-[{t}]-[{p}]", k, t, _clean(p)) for k, t, p in self._found)
+        return self._parts
 
 
 def split_fusion(text: str, separator: str = " + ") -> list[str]:
@@ -149,6 +174,8 @@ def onnx_layers(metadata: str) -> tuple[str, ...]:
 
     TensorRT separates them by 0x1E (fused layers) and 0x1F (inside Myelin kernels); logs drop both.
     """
+    if metadata.startswith("[ONNX Layer: ") and metadata.find("]") == len(metadata) - 1:
+        return (metadata[len("[ONNX Layer: ") : -1],)  # one node, without a bracket in its name
     found = (piece.strip() for piece in _ONNX_JOINT.split(metadata))
     named = (
         p[len("[ONNX Layer: ") : -1] if p.startswith("[ONNX Layer: ") and p[-1] == "]" else p for p in found
@@ -166,7 +193,7 @@ def parse_name(name: str) -> LayerName:
     if "[profile " in name and (found := _PROFILE.search(name)):
         profile = int(found.group(1))
         name = _PROFILE.sub("", name)
-    wrapper, body = _unwrap(name)
+    wrapper, body = (None, name) if _BARE.fullmatch(name) else _unwrap(name)
     if wrapper == "cast":
         match = _CAST.fullmatch(body)
         assert match is not None
@@ -177,7 +204,8 @@ def parse_name(name: str) -> LayerName:
             else Part(match.group("op"), "CAST", operator.group("target"), _clean(operator.group("path")))
         )
         return LayerName("cast", (part,), profile)
-    kernel = _MYELIN_KERNEL.fullmatch(body)
+    myelin = "_myl" in body
+    kernel = _MYELIN_KERNEL.fullmatch(body) if myelin else None
     if kernel is not None:
         return LayerName(
             wrapper or "myelin",
@@ -187,11 +215,11 @@ def parse_name(name: str) -> LayerName:
             kernel.group("ops") or None,
         )
     graph = None
-    if (suffix := _MYELIN_SUFFIX.search(body)) is not None:
+    if myelin and (suffix := _MYELIN_SUFFIX.search(body)) is not None:
         graph = int(suffix.group(1))
         body = body[: suffix.start()]
         wrapper = wrapper or "myelin"
-    region = _FOREIGN.fullmatch(body)
+    region = _FOREIGN.fullmatch(body) if body.startswith("{") else None
     if region is not None:
         parts = tuple(_part(text) for text in _ends(region.group(1)))
         return LayerName(wrapper or "region", parts, profile, graph)
@@ -204,10 +232,20 @@ def _plain_fusion(name: str) -> LayerName | None:
     found = _TORCHTRT.findall(name)
     if not found or " + ".join([f"[{kind}]-[{target}]-[{path}]" for kind, target, path in found]) != name:
         return None
-    return LayerName(
-        None,
-        tuple([Part(f"[{k}]-[{t}]-[{path}]", k, t, _clean(path)) for k, t, path in found]),
-    )
+    return LayerName.plain(found)
+
+
+def _common_parent(paths: list[str]) -> str | None:
+    """Return `common_path` of the parents of paths that are as Torch-TensorRT writes them."""
+    if not paths:
+        return None
+    cleaned = [path if path[0] == "/" else _clean(path) or "/" for path in paths]
+    # what the outermost two in order have in common, all have
+    low, high = min(cleaned).split("/"), max(cleaned).split("/")
+    same, most = 1, min(len(low), len(high)) - 1  # the last step is the operator itself
+    while same < most and low[same] == high[same]:
+        same += 1
+    return "/".join(low[:same]) or "/"
 
 
 def _unwrap(name: str) -> tuple[str | None, str]:
@@ -244,12 +282,10 @@ def _parts(text: str) -> list[Part]:
 
 
 def _part(text: str) -> Part:
-    match = _TORCHTRT.search(text)
-    if match is not None:
-        return Part(text, match.group("kind"), match.group("target"), _clean(match.group("path")))
-    match = _TORCHTRT_MANGLED.fullmatch(text)
-    if match is not None:
-        return Part(text, match.group("kind"), match.group("target"), _clean(match.group("path")))
+    if "]" in text:
+        match = _TORCHTRT.search(text) or _TORCHTRT_MANGLED.fullmatch(text)
+        if match is not None:
+            return Part(text, match.group("kind"), match.group("target"), _clean(match.group("path")))
     helper = _PREFIX.match(text)
     bare = text[helper.end() :] if helper else text
     return Part(text, path=_clean(bare) if _is_path(bare) else None)

@@ -69,7 +69,7 @@ def explain(role: str, name: LayerName, operators: tuple[str, ...], layer_type: 
         made = f" (abbreviated {name.shorthand})" if name.shorthand else ""
         return f"one generated kernel{made}: the file records no operators for it"
     if len(operators) > 1:
-        return f"{len(operators)} operators fused: {_list(operators)}; their times cannot be told apart"
+        return f"{len(operators)} operators fused: their times cannot be told apart"
     return None
 
 

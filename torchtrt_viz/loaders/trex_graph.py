@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -25,34 +25,6 @@ from torchtrt_viz.trace import Repair
 __all__ = ["Graph", "layer_columns", "read_graph"]
 
 _OWN_COLUMNS = frozenset(("Name", "LayerType", "Inputs", "Outputs", "TacticName", "TacticValue", "StreamId"))
-_COLUMNS: tuple[str, ...] = (
-    "name",
-    "layer",
-    "type",
-    "role",
-    "profile",
-    "precision",
-    "in_dtypes",
-    "out_dtypes",
-    "in_shapes",
-    "out_shapes",
-    "in_bytes",
-    "out_bytes",
-    "weights_dtype",
-    "weights_count",
-    "weights_bytes",
-    "tactic",
-    "tactic_value",
-    "stream",
-    "module",
-    "operators",
-    "explanation",
-    "inputs",
-    "outputs",
-    "attributes",
-)
-_WEIGHTS = ("Weights", "ConvWeights")
-_BIAS = ("Bias", "ConvBias")
 _PROFILE = re.compile(r"\[profile (\d{1,9})\]")
 
 
@@ -149,89 +121,69 @@ def layer_columns(graph: Graph) -> dict[str, list[Any]]:
 
     The layers' mappings are used up: what has no column of its own stays in them, as the attributes.
     """
-    parsed = [parse_name(name) for name in graph.names]
+    layers: list[dict[str, Any]] = [{} if isinstance(layer, str) else layer for layer in graph.layers]
+    names = graph.names
+    parsed = [parse_name(name) for name in names]
+    types = _texts([layer.get("LayerType") for layer in layers])
+    roles = [role_of(t, name, text) for t, name, text in zip(types, parsed, names, strict=True)]
     tensors = _TensorTable()
-    rows = [
-        _row(layer, name, index, tensors) if isinstance(layer, dict) else _named_row(layer, name, index)
-        for index, (layer, name) in enumerate(zip(graph.layers, parsed, strict=True))
+    inputs = [tensors.read(layer.get("Inputs")) for layer in layers]
+    outputs = [tensors.read(layer.get("Outputs")) for layer in layers]
+    weights = _Weights()
+    held = [weights.read(layer) for layer in layers]
+    recorded = [
+        _recorded(metadata, name) if metadata else (name.module, name.operators)
+        for metadata, name in zip(map(_metadata, layers), parsed, strict=True)
     ]
-    if not rows:
-        return {name: [] for name in _COLUMNS}
-    columns = {name: list(values) for name, values in zip(_COLUMNS, zip(*rows, strict=True), strict=True)}
-    columns["profile"] = _profiles(parsed, columns["inputs"], columns["outputs"])
+    columns: dict[str, list[Any]] = {
+        "name": list(names),
+        "layer": list(range(len(names))),
+        "type": types,
+        "role": roles,
+        "profile": _profiles(names, parsed, inputs, outputs),
+        "precision": [
+            own[0] or (side.tensors[0].dtype if side.tensors else None)
+            for own, side in zip(held, inputs, strict=True)
+        ],
+        "in_dtypes": [side.types for side in inputs],
+        "out_dtypes": [side.types for side in outputs],
+        "in_shapes": [side.shapes for side in inputs],
+        "out_shapes": [side.shapes for side in outputs],
+        "in_bytes": [side.bytes for side in inputs],
+        "out_bytes": [side.bytes for side in outputs],
+        "weights_dtype": [own[0] for own in held],
+        "weights_count": [own[1] for own in held],
+        "weights_bytes": [own[2] for own in held],
+        "tactic": [text or None for text in _texts([layer.get("TacticName") for layer in layers])],
+        "tactic_value": _texts([layer.get("TacticValue") for layer in layers]),
+        "stream": [_small_int(layer.get("StreamId")) for layer in layers],
+        "module": [module for module, _ in recorded],
+        "operators": [operators for _, operators in recorded],
+        "explanation": [
+            explain(role, name, operators, layer_type)
+            for role, name, (_, operators), layer_type in zip(roles, parsed, recorded, types, strict=True)
+        ],
+        "inputs": [side.tensors for side in inputs],
+        "outputs": [side.tensors for side in outputs],
+        "attributes": layers,
+    }
+    for layer in layers:
+        for key in _OWN_COLUMNS:
+            layer.pop(key, None)
     return columns
 
 
-def _named_row(text: str, name: LayerName, index: int) -> tuple[Any, ...]:
-    role = role_of(None, name, text)
-    operators = name.operators
-    return (
-        text,
-        index,
-        None,
-        role,
-        0,
-        *([None] * 13),
-        name.module,
-        operators,
-        explain(role, name, operators, None),
-        (),
-        (),
-        {},
-    )
-
-
-def _row(layer: dict[str, Any], name: LayerName, index: int, tensors: _TensorTable) -> tuple[Any, ...]:
-    text = layer["Name"]
-    layer_type = _text(layer.get("LayerType"))
-    inputs, outputs = tensors.read(layer.get("Inputs")), tensors.read(layer.get("Outputs"))
-    weights_dtype, weights_count, weights_bytes = _weights(layer)
-    role = role_of(layer_type, name, text)
-    module, operators = name.module, name.operators
-    tactic, tactic_value = _text(layer.get("TacticName")) or None, _text(layer.get("TacticValue"))
-    stream = _small_int(layer.get("StreamId"))
-    in_bytes = _bytes(inputs) if "Inputs" in layer else None
-    out_bytes = _bytes(outputs) if "Outputs" in layer else None
+def _metadata(layer: dict[str, Any]) -> str | None:
     metadata = layer.get("Metadata")
-    if isinstance(metadata, str) and metadata:
-        module, operators = _recorded(metadata, module, operators)
-    for key in _OWN_COLUMNS:  # what is left of the layer becomes its attributes
-        layer.pop(key, None)
-    return (
-        text,
-        index,
-        layer_type,
-        role,
-        0,
-        weights_dtype or (inputs[0].dtype if inputs else None),
-        _types(inputs),
-        _types(outputs),
-        _shapes(inputs),
-        _shapes(outputs),
-        in_bytes,
-        out_bytes,
-        weights_dtype,
-        weights_count,
-        weights_bytes,
-        tactic,
-        tactic_value,
-        stream,
-        module,
-        operators,
-        explain(role, name, operators, layer_type),
-        inputs,
-        outputs,
-        layer,
-    )
+    return metadata if isinstance(metadata, str) else None
 
 
-def _recorded(
-    metadata: str, module: str | None, operators: tuple[str, ...]
-) -> tuple[str | None, tuple[str, ...]]:
+def _recorded(metadata: str, name: LayerName) -> tuple[str | None, tuple[str, ...]]:
     """Return module and operators as a layer's Metadata records them, where it does.
 
     TensorRT writes ``[ONNX Layer: a]``; the host engine of this package an object with module and nodes.
     """
+    module, operators = name.module, name.operators
     if metadata.startswith("{"):
         try:
             said = orjson.loads(metadata)
@@ -251,10 +203,11 @@ def _recorded(
     return module, found
 
 
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return str(value)
+def _texts(values: list[Any]) -> list[str | None]:
+    """Return values as text; None stays None."""
+    if set(map(type, values)) <= {str, type(None)}:
+        return values
+    return [value if value is None or isinstance(value, str) else str(value) for value in values]
 
 
 def _small_int(value: Any) -> int | None:
@@ -263,21 +216,60 @@ def _small_int(value: Any) -> int | None:
     return None
 
 
+_new_tuple: Any = tuple.__new__
+
+
+class _Side(NamedTuple):
+    """Inputs or outputs of a layer, with what the columns say of them together."""
+
+    tensors: tuple[Tensor, ...]
+    types: str | None
+    shapes: str | None
+    bytes: int | None
+
+
 class _TensorTable:
     """Reads tensors; shapes and formats repeat from layer to layer, so each pair is worked out once."""
 
+    _ABSENT = _Side((), None, None, None)
+    _EMPTY = _Side((), None, None, 0)
+
     def __init__(self) -> None:
-        self._known: dict[Any, tuple[tuple[int, ...] | None, str | None, int | None]] = {}
+        # (description, sizes) -> (shape, type, bytes, shape as text)
+        self._known: dict[Any, tuple[tuple[int, ...] | None, str | None, int | None, str | None]] = {}
 
-    def read(self, value: Any) -> tuple[Tensor, ...]:
-        """Return the tensors of one ``Inputs`` or ``Outputs`` list."""
+    def read(self, value: Any) -> _Side:
+        """Return one ``Inputs`` or ``Outputs`` list."""
         if not isinstance(value, list):
-            return ()
-        return tuple([self._tensor(item) for item in value if isinstance(item, (dict, str))])
+            return self._ABSENT
+        if len(value) == 1:
+            try:  # the plain case, without a check that the lookup does not make
+                item = value[0]
+                name, described = item["Name"], item["Format/Datatype"]
+                shape, dtype, size, text = self._known[(described, tuple(item["Dimensions"]))]
+                location = item.get("Location")
+                if type(name) is type(described) is str and (location is None or type(location) is str):
+                    tensor = _new_tuple(Tensor, (name, shape, dtype, described, location, size))
+                    side: _Side = _new_tuple(_Side, ((tensor,), dtype, text, size))
+                    return side
+            except (KeyError, TypeError, AttributeError):
+                pass
+        pairs = [self._tensor(item) for item in value if isinstance(item, (dict, str))]
+        if not pairs:
+            return self._EMPTY
+        types = dict.fromkeys(known[1] or "?" for _, known in pairs)
+        sizes = [known[2] for _, known in pairs]
+        total = None if None in sizes else sum(size for size in sizes if size is not None)
+        return _Side(
+            tuple([tensor for tensor, _ in pairs]),
+            None if types.keys() == {"?"} else ", ".join(types),
+            "; ".join(known[3] or "?" for _, known in pairs),
+            None if total is None or total >= 2**63 else total,
+        )
 
-    def _tensor(self, item: dict[str, Any] | str) -> Tensor:
+    def _tensor(self, item: dict[str, Any] | str) -> tuple[Tensor, Any]:
         if isinstance(item, str):
-            return Tensor(item, None, None, None, None, None)
+            return Tensor(item, None, None, None, None, None), (None, None, None, None)
         layout = described = item.get("Format/Datatype")
         if layout is None:
             layout = item.get("Format")
@@ -287,93 +279,94 @@ class _TensorTable:
             key = (described, tuple(sizes)) if sizes is not None else described
             known = self._known.get(key)
         except TypeError:  # something that is no list of numbers
-            key, known = None, (None, None, None)
+            key, known = None, None
         if known is None:
             known = self._known[key] = _sized(sizes, described)
         name = item.get("Name", "")
-        return Tensor(
+        location = item.get("Location")
+        tensor = Tensor(
             name if isinstance(name, str) else str(name),
             known[0],
             known[1],
             layout if isinstance(layout, str) else None,
-            _text(item.get("Location")),
+            location if location is None or isinstance(location, str) else str(location),
             known[2],
         )
+        return tensor, known
 
 
-def _sized(sizes: Any, described: Any) -> tuple[tuple[int, ...] | None, str | None, int | None]:
+def _sized(sizes: Any, described: Any) -> tuple[tuple[int, ...] | None, str | None, int | None, str | None]:
     shape = None
     if isinstance(sizes, list) and all(type(size) is int for size in sizes):
         shape = tuple(sizes)
     dtype = dtype_of(described) if isinstance(described, str) else None
-    return shape, dtype, tensor_bytes(shape, dtype)
+    return shape, dtype, tensor_bytes(shape, dtype), shape_text(shape)
 
 
-def _types(tensors: tuple[Tensor, ...]) -> str | None:
-    if len(tensors) == 1:
-        return tensors[0].dtype
-    known = dict.fromkeys(tensor.dtype or "?" for tensor in tensors)
-    return ", ".join(known) if known and known.keys() != {"?"} else None
+class _Weights:
+    """Reads type, elements and bytes of weights and bias; the combinations repeat."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, tuple[str | None, int | None, int | None]] = {}
+
+    def read(self, layer: dict[str, Any]) -> tuple[str | None, int | None, int | None]:
+        """Return (type of the weights, elements, bytes) of weights and bias."""
+        try:
+            own, bias = layer["Weights"], layer["Bias"]
+            return self._known[((own["Type"], own["Count"]), (bias["Type"], bias["Count"]))]
+        except (KeyError, TypeError):  # not known yet, or not so plain
+            pass
+        weights = layer.get("Weights") or layer.get("ConvWeights")
+        bias = layer.get("Bias") or layer.get("ConvBias")
+        if weights is None and bias is None:
+            return None, None, None
+        parts = [part if isinstance(part, dict) else None for part in (weights, bias)]
+        try:
+            key = tuple([None if part is None else (part.get("Type"), part.get("Count")) for part in parts])
+            known = self._known.get(key)
+        except TypeError:  # a type that is no text
+            return None, None, None
+        if known is None:
+            known = self._known[key] = _weighed(*key)
+        return known
 
 
-def _shapes(tensors: tuple[Tensor, ...]) -> str | None:
-    if len(tensors) == 1:
-        return shape_text(tensors[0].shape)
-    return "; ".join(shape_text(tensor.shape) or "?" for tensor in tensors) if tensors else None
-
-
-def _bytes(tensors: tuple[Tensor, ...]) -> int | None:
-    total = 0
-    for tensor in tensors:
-        if tensor.bytes is None:
-            return None
-        total += tensor.bytes
-    return total if total < 2**63 else None
-
-
-def _held(layer: dict[str, Any], keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        held = layer.get(key)
-        if isinstance(held, dict):
-            return held
-    return None
-
-
-def _weights(layer: dict[str, Any]) -> tuple[str | None, int | None, int | None]:
-    """Return (type of the weights, elements, bytes) of weights and bias."""
+def _weighed(*parts: tuple[Any, Any] | None) -> tuple[str | None, int | None, int | None]:
     dtype, count, size = None, None, None
     unknown = False
-    for keys in (_WEIGHTS, _BIAS):
-        held = _held(layer, keys)
-        if held is None:
+    for index, part in enumerate(parts):
+        if part is None:
             continue
-        elements = held.get("Count")
-        kind = dtype_of(held["Type"]) if isinstance(held.get("Type"), str) else None
-        if keys is _WEIGHTS:
+        kind = dtype_of(part[0]) if isinstance(part[0], str) else None
+        elements = part[1]
+        if index == 0:
             dtype = kind
         if type(elements) is not int or not 0 <= elements < 2**62:
             unknown = True
             continue
         count = elements + (count or 0)
-        part = tensor_bytes((elements,), kind)
-        if part is None and elements:
-            unknown = True
-        size = (size or 0) + (part or 0)
+        own = tensor_bytes((elements,), kind)
+        unknown |= own is None and elements > 0
+        size = (size or 0) + (own or 0)
     return dtype, count, None if unknown else size
 
 
-def _profiles(names: list[LayerName], inputs: list[Any], outputs: list[Any]) -> list[int]:
+def _profiles(
+    names: list[str], parsed: list[LayerName], inputs: list[_Side], outputs: list[_Side]
+) -> list[int]:
     """Tell the optimisation profile of each layer.
 
     Names carry it as ``[profile N]``, save those of Myelin kernels: these have it in a tensor's name, or
     share the number of their compiled region with a layer that has it.
     """
+    if not any("[profile " in name for name in names):
+        return [0] * len(names)
     own: list[int | None] = []
     region: dict[int, int] = {}
-    for name, ins, outs in zip(names, inputs, outputs, strict=True):
+    for name, ins, outs in zip(parsed, inputs, outputs, strict=True):
         profile = name.profile
         if profile is None:
-            for tensor in (*ins, *outs):
+            for tensor in (*ins.tensors, *outs.tensors):
                 if "[profile " in tensor.name and (found := _PROFILE.search(tensor.name)):
                     profile = int(found.group(1))
                     break
@@ -381,7 +374,7 @@ def _profiles(names: list[LayerName], inputs: list[Any], outputs: list[Any]) -> 
             region.setdefault(name.myelin_graph, profile)
         own.append(profile)
     out = []
-    for name, profile in zip(names, own, strict=True):
+    for name, profile in zip(parsed, own, strict=True):
         if profile is None and name.myelin_graph is not None:
             profile = region.get(name.myelin_graph)
         out.append(min(profile or 0, 2**31 - 1))
