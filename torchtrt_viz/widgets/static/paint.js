@@ -298,8 +298,13 @@ function counter(context, scene, row, y) {
     const top = yOf(series.high[k]);
     context.fillRect(x, top, cell + 0.3, Math.max(1.2, yOf(series.low[k]) - top));
   }
+  const most = `up to ${quantity(high, unit)}`;
+  context.fillStyle = theme.back; // the curve often runs where its own label stands
+  context.globalAlpha = 0.82;
+  context.fillRect(3, y + 2, context.measureText(most).width + 6, 14);
+  context.globalAlpha = 1;
   context.fillStyle = theme.muted;
-  context.fillText(`up to ${quantity(high, unit)}`, 6, y + 9);
+  context.fillText(most, 6, y + 9);
 }
 
 function aggregate(context, scene, row, y) {
