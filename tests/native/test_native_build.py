@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.native, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.native, pytest.mark.timeout(1800)]
 
-CORE = ("core_tests", "blob_tests", "race_tests")
+CORE = ("core_tests", "blob_tests", "race_tests", "columns_tests", "tensorrt_tests")
 EXECUTORCH = ("executorch_tests", "no_tracer_tests")
 
 
@@ -97,7 +97,7 @@ def test_all_under_the_address_and_undefined_behaviour_sanitizers(root: Path, tm
         "TORCHTRT_VIZ_TEST_PROGRAM": str(program),
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
-    assert "100% tests passed out of 3" in _ctest(build, CORE, **environment)
+    assert "100% tests passed out of 5" in _ctest(build, CORE, **environment)
     # the runtime keeps its registries for ever: its leaks are not ours to look at
     output = _ctest(build, EXECUTORCH, ASAN_OPTIONS="detect_leaks=0", **environment)
     assert "100% tests passed out of 2" in output
