@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -32,6 +33,34 @@ T little_endian(std::span<const std::byte> bytes, std::size_t at) {
   for (std::size_t i = 0; i < sizeof(T); ++i)
     value |= static_cast<T>(std::to_integer<T>(bytes[at + i])) << (8 * i);
   return value;
+}
+
+// Eight bytes at a time: an inner program may have hundreds of megabytes.
+std::uint32_t crc32(std::span<const std::byte> bytes) {
+  static const auto tables = [] {
+    std::array<std::array<std::uint32_t, 256>, 8> out{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t crc = i;
+      for (int bit = 0; bit < 8; ++bit) crc = (crc & 1U) != 0 ? 0xEDB88320U ^ (crc >> 1U) : crc >> 1U;
+      out[0][i] = crc;
+    }
+    for (std::size_t k = 1; k < 8; ++k) {
+      for (std::size_t i = 0; i < 256; ++i) out[k][i] = out[0][out[k - 1][i] & 0xFFU] ^ (out[k - 1][i] >> 8U);
+    }
+    return out;
+  }();
+  std::uint32_t crc = ~0U;
+  std::size_t at = 0;
+  for (; at + 8 <= bytes.size(); at += 8) {
+    const auto low = little_endian<std::uint32_t>(bytes, at) ^ crc;
+    const auto high = little_endian<std::uint32_t>(bytes, at + 4);
+    crc = tables[7][low & 0xFFU] ^ tables[6][low >> 8U & 0xFFU] ^ tables[5][low >> 16U & 0xFFU] ^
+          tables[4][low >> 24U] ^ tables[3][high & 0xFFU] ^ tables[2][high >> 8U & 0xFFU] ^
+          tables[1][high >> 16U & 0xFFU] ^ tables[0][high >> 24U];
+  }
+  for (; at < bytes.size(); ++at)
+    crc = tables[0][(crc ^ std::to_integer<std::uint32_t>(bytes[at])) & 0xFFU] ^ (crc >> 8U);
+  return ~crc;
 }
 
 std::string text_of(const dom::object& object, const char* key) {
@@ -110,7 +139,7 @@ Status read_layers(const dom::array& array, std::vector<LayerSpec>& out) {
   return Status::success();
 }
 
-Status read_metadata(std::string_view text, EngineBlob& out) {
+Status read_metadata(std::string_view text, EngineBlob& out, std::optional<std::uint32_t>& program_crc32) {
   dom::parser parser;
   dom::element root;
   dom::object object;
@@ -151,6 +180,8 @@ Status read_metadata(std::string_view text, EngineBlob& out) {
   dom::object ours;
   if (object["torchtrt_viz"].get(ours) != simdjson::SUCCESS) return Status::success();
   out.engine_name = text_of(ours, "engine_name");
+  std::uint64_t crc = 0;
+  if (ours["program_crc32"].get(crc) == simdjson::SUCCESS) program_crc32 = static_cast<std::uint32_t>(crc);
   bool stateful = false;
   if (ours["stateful"].get(stateful) == simdjson::SUCCESS) out.stateful = stateful;
   if (ours["layers"].get(array) == simdjson::SUCCESS) return read_layers(array, out.layers);
@@ -230,9 +261,13 @@ Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out) {
   const auto metadata = bytes.subspan(metadata_offset, metadata_size);
   const auto engine = bytes.subspan(engine_offset, engine_size);
   out.metadata_json.assign(reinterpret_cast<const char*>(metadata.data()), metadata.size());
-  if (auto status = read_metadata(out.metadata_json, out); !status.ok()) return status;
+  std::optional<std::uint32_t> expected;
+  if (auto status = read_metadata(out.metadata_json, out, expected); !status.ok()) return status;
   if (!first && out.aliases.empty()) return damaged("it is a TR02 blob without aliased_io");
   if (auto status = read_payload(engine, out); !status.ok()) return status;
+  if (out.kind == PayloadKind::host && expected && crc32(out.payload) != *expected) {
+    return damaged("its inner program is not the one that was exported (the CRC-32 differs)");
+  }
   out.content_hash = content_hash(engine, content_hash(metadata));
   out.engine_name = out.engine_name.empty() ? "engine" : file_name_part(out.engine_name);
   return Status::success();

@@ -33,6 +33,9 @@
 //       "version"         1
 //       "engine_runtime"  "host"
 //       "engine_name"     name of the region, unique in the program; [A-Za-z0-9_.-]+, else those are replaced
+//       "program_crc32"   int, optional: CRC-32 (as zlib has it) of the inner program. The runtime's
+//       delegates
+//                         do not check what they are given, and a damaged program would end the process
 //       "stateful"        bool, default false: the inner program keeps state from call to call, so it must
 //       not
 //                         be set up anew when layers are switched on after loading

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <new>
 
 #include "executorch/delegate.hpp"
 #include "executorch/etdump_writer.hpp"
@@ -159,7 +160,7 @@ ProgramError Program::open(const LoadOptions& options) {
     methods_.emplace_back(*name);
   }
   for (const auto& method : methods_) {
-    auto checked = check_backends(method);
+    auto checked = check_method(method);
     if (!checked.ok()) return checked;
   }
   if (!settings_.load_methods) return {};
@@ -170,11 +171,20 @@ ProgramError Program::open(const LoadOptions& options) {
   return {};
 }
 
-ProgramError Program::check_backends(const std::string& method) {
+ProgramError Program::check_method(const std::string& method) {
   RuntimeLog log;
   const auto meta = module_->method_meta(method);
   if (!meta.ok())
     return runtime_error("method '" + method + "' of " + path_ + " cannot be read", meta.error(), log);
+  // The runtime aborts the process where a damaged program names values that are not there.
+  for (std::size_t i = 0; i < meta->num_inputs(); ++i) {
+    const auto tag = meta->input_tag(i);
+    if (!tag.ok()) return runtime_error(path_ + " is damaged: input " + std::to_string(i), tag.error(), log);
+  }
+  for (std::size_t i = 0; i < meta->num_outputs(); ++i) {
+    const auto tag = meta->output_tag(i);
+    if (!tag.ok()) return runtime_error(path_ + " is damaged: output " + std::to_string(i), tag.error(), log);
+  }
   for (std::size_t i = 0; i < meta->num_backends(); ++i) {
     const auto name = meta->get_backend_name(i);
     if (!name.ok())
@@ -205,10 +215,15 @@ ProgramError Program::load_method_locked(const std::string& method) {
   (void)take_last_error();
   EngineLoadScope scope;
   if (log_) log_->begin_run(method);
-  const auto error = module_->load_method(method, nullptr, log_.get());
+  const std::string what = "cannot load method '" + method + "' of " + path_;
   ProgramError out;
-  if (error != rt::Error::Ok)
-    out = runtime_error("cannot load method '" + method + "' of " + path_, error, log);
+  try {
+    const auto error = module_->load_method(method, nullptr, log_.get());
+    if (error != rt::Error::Ok) out = runtime_error(what, error, log);
+  } catch (const std::bad_alloc&) {
+    // The module makes room for whatever the program plans, and a damaged one plans anything.
+    out = refusal(Status::error(Code::out_of_memory, what + ": there is no memory for what it plans to use"));
+  }
   if (log_) log_->end_run(out.ok() ? RunStatus::ok : RunStatus::failed, out.status.message);
   const std::lock_guard lock(notes_mutex_);
   engines_.insert(engines_.end(), scope.engines().begin(), scope.engines().end());

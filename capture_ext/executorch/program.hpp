@@ -104,7 +104,7 @@ class TORCHTRT_VIZ_API Program {
  private:
   Program(std::string path, Settings settings);
   ProgramError open(const LoadOptions& options);
-  ProgramError check_backends(const std::string& method);
+  ProgramError check_method(const std::string& method);
   ProgramError load_method_locked(const std::string& method);
 
   const std::string path_;

@@ -98,6 +98,22 @@ TEST(plans_and_aliases_are_read) {
   CHECK_EQUAL(blob.aliases[0].kind, "kv_cache_update");
 }
 
+TEST(programs_are_held_to_their_checksum) {
+  EngineBlob blob;
+  // zlib.crc32(b"inner program") and of 31 bytes, which are not a multiple of eight
+  CHECK(
+      parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1522498263}})", host_payload("inner program")), blob)
+          .ok());
+  CHECK(parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1374677057}})",
+                      host_payload("0123456789abcdef0123456789abcde")),
+              blob)
+            .ok());
+  const auto status =
+      parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1522498263}})", host_payload("inner Program")), blob);
+  CHECK_EQUAL(status.code, Code::invalid_program);
+  CHECK(status.message.find("CRC-32") != std::string::npos);
+}
+
 TEST(content_hashes_follow_content) {
   EngineBlob a, b, c, d;
   CHECK(parse(blob_of("{}", host_payload("one")), a).ok());

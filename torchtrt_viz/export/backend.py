@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any, final
 
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
@@ -66,6 +67,7 @@ class TensorRTBackend(BackendDetails):  # type: ignore[misc]  # executorch is no
                     "version": 1,
                     "engine_runtime": "host",
                     "engine_name": options.get(REGION_KEY, "region"),
+                    "program_crc32": zlib.crc32(host.program),
                     "stateful": bool(edge_program.graph_signature.buffers_to_mutate),
                     "layers": _layer_table(host),
                 }
