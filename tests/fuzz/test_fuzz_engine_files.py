@@ -1,12 +1,14 @@
 """Mutated files about engines: the loaders give a trace or a TraceFormatError, in bounded time and memory.
 
 ``TORCHTRT_VIZ_FUZZ_SECONDS=3600 python -m pytest tests/fuzz/test_fuzz_engine_files.py`` runs for an hour per
-seed and reports what it did with ``-s``.
+seed and reports what it did with ``-s``. The coverage-guided harness of the native reader is
+capture_ext/tests/fuzz/trex.cpp; its first lines have the command for a long run.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +124,48 @@ def test_mutated_files_load_or_are_refused(cases: Path, corpus: Path, seed: str)
     assert int(loaded) > 20
     assert int(refused) > 5
     assert float(slowest) < 10
+
+
+@pytest.mark.fuzz
+@pytest.mark.slow
+def test_coverage_guided_for_a_short_while(root: Path, cases: Path, tmp_path: Path) -> None:
+    compiler = shutil.which("clang++-14") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("clang++ with libFuzzer is not installed")
+    source, harness = root / "capture_ext", tmp_path / "fuzz_trex"
+    flags = ["-std=c++20", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
+    files = [source / "tests" / "fuzz" / "trex.cpp", *sorted((source / "decode" / "trex").glob("*.cpp"))]
+    build = subprocess.run(
+        [compiler, *flags, "-I", str(source), *map(str, files), "-lsimdjson", "-o", str(harness)],
+        capture_output=True,
+        text=True,
+        timeout=250,
+        check=False,
+    )
+    missing = ("libclang_rt", "simdjson.h", "-lsimdjson")
+    if build.returncode != 0 and any(what in build.stderr for what in missing):
+        pytest.skip("the compiler has no sanitizer runtime, or simdjson is not installed")
+    assert build.returncode == 0, build.stderr[-3000:]
+    seeds, found = tmp_path / "seeds", tmp_path / "found"
+    seeds.mkdir()
+    found.mkdir()
+    for path in (cases / "trex").glob("*.graph.json"):
+        if path.stat().st_size < 20_000:
+            shutil.copy(path, seeds)
+    limits = [
+        "-max_total_time=20",
+        "-max_len=8192",
+        "-timeout=10",
+        "-rss_limit_mb=1024",
+        "-print_final_stats=1",
+    ]
+    done = subprocess.run(
+        [str(harness), *limits, f"-artifact_prefix={tmp_path}/", str(found), str(seeds)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    executed = next(line for line in done.stderr.splitlines() if "number_of_executed_units" in line)
+    assert int(executed.split()[-1]) > 1000

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from torchtrt_viz.loaders.layer_names import common_path, onnx_layers, parse_name, split_fusion
+from torchtrt_viz.loaders.layer_names import onnx_layers, parse_name
 
 CONV = "[CONVOLUTION]-[aten_ops.convolution.default]-[/features/0/convolution]"
 RELU = "[RELU]-[aten_ops.relu.default]-[/features/1/relu]"
@@ -22,8 +22,7 @@ def test_torch_tensorrt_fusion():
     assert name.wrapper is None
 
 
-def test_the_fast_path_and_the_general_one_agree():
-    # a wrapper takes the general path through the same parts
+def test_a_wrapper_leaves_the_parts_as_they_are():
     plain = parse_name(f"{CONV} + {RELU}")
     wrapped = parse_name(f"Reformatting CopyNode for Input Tensor 0 to {CONV} + {RELU}")
     assert wrapped.parts == plain.parts
@@ -122,7 +121,10 @@ def test_brackets_of_torch2trt_names_hold_together():
         "[CONVOLUTION #1] torch.nn.Conv2d.forward(Conv2d(3, 64, kernel_size=(7, 7)), tensor(shape=[1, 3])) + "
         "[RELU #1] torch.relu(x)"
     )
-    assert split_fusion(text) == [text[: text.index(" + [RELU")], "[RELU #1] torch.relu(x)"]
+    assert [part.text for part in parse_name(text).parts] == [
+        text[: text.index(" + [RELU")],
+        "[RELU #1] torch.relu(x)",
+    ]
 
 
 def test_metadata_lists_onnx_nodes_with_and_without_separators():
@@ -132,11 +134,20 @@ def test_metadata_lists_onnx_nodes_with_and_without_separators():
     assert onnx_layers("") == ()
 
 
-def test_common_path():
-    assert common_path(["/a/b/c", "/a/b/d"]) == "/a/b"
-    assert common_path(["/a/b", "/ab/c"]) == "/"
-    assert common_path([None, "/a/b"]) == "/a/b"
-    assert common_path([None]) is None
+@pytest.mark.parametrize(
+    ("paths", "common"),
+    [
+        (["/a/b/c/op", "/a/b/d/op"], "/a/b"),
+        (["/a/b/op", "/ab/c/op"], "/"),
+        (["/a/b/op", "/a/b/c/op"], "/a/b"),
+        (["/a/b/c/op", "/a/b/op"], "/a/b"),
+        (["/op", "/a/op"], "/"),
+        (["x", "/a/b/op"], "/a/b"),
+        (["x"], None),
+    ],
+)
+def test_what_paths_have_in_common(paths, common):
+    assert parse_name(" + ".join(paths)).module == common
 
 
 @pytest.mark.parametrize(

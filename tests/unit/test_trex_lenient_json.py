@@ -142,13 +142,19 @@ def test_agrees_with_the_standard_library_on_valid_documents():
     documents_ = [
         {"a": [1, -2.5e-3, 'q"\\/\b\f\n\r\té', [], {}, None, True, False]},
         [[[["x"]]], {"": {"": ""}}],
-        [0.1, 1e308, -0.0, 123456789012345678901234567890],
+        [0.1, 1e308, -0.0, 2**64 - 1, -(2**63)],
     ]
     for document in documents_:
         text = json.dumps(document)
         value, end = Scan(text, 0).run()
         assert value == document
         assert end == len(text)
+
+
+def test_integers_beyond_64_bits_are_real_numbers():
+    assert Scan("[123456789012345678901234567890]", 0).run()[0] == [1.2345678901234568e29]
+    value, _ = parse('["\x1e", 123456789012345678901234567890]')  # through the standard library
+    assert value == ["\x1e", 1.2345678901234568e29]
 
 
 def test_documents_inside_a_log_are_found_in_order():

@@ -14,7 +14,7 @@ from torchtrt_viz.loaders.engine_join import Join, join_names
 from torchtrt_viz.loaders.engine_notes import notes_of
 from torchtrt_viz.loaders.engine_parts import Part
 from torchtrt_viz.loaders.torchtrt_calls import profile_of_calls
-from torchtrt_viz.loaders.trex_graph import Graph, layer_columns
+from torchtrt_viz.loaders.trex_graph import Graph, graph_of_names, layer_columns
 from torchtrt_viz.loaders.trex_profile import Profile
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _runtime(graph: Graph | None, profile: Profile | None, said: list[str]) -> s
 
 def _layers(graph: Graph | None, profile: Profile | None) -> tuple[pd.DataFrame, Join | None]:
     """Make the frame of layers: those of the graph in order, then rows that only the times name."""
-    columns: dict[str, list[Any]] = layer_columns(graph or Graph([], [], "none"))
+    columns = layer_columns(graph or graph_of_names([]))
     known = len(columns["name"])
     join: Join | None = None
     rows: list[int] = [-1] * known
@@ -175,13 +175,12 @@ def _layers(graph: Graph | None, profile: Profile | None) -> tuple[pd.DataFrame,
         join = join_names(columns["name"], profile.names)
         rows = join.times + join.left
         if join.left:
-            bare = layer_columns(Graph([profile.names[row] for row in join.left], [], "layer_names_only"))
-            bare["layer"] = [-1] * len(join.left)
-            for name, values in bare.items():
-                columns[name].extend(values)
+            bare = layer_columns(graph_of_names([profile.names[row] for row in join.left]))
+            bare["layer"] = np.full(len(join.left), -1, np.int32)
+            columns = {name: _appended(values, bare[name]) for name, values in columns.items()}
     count = len(rows)
     data: dict[str, Any] = {
-        name: _objects(values) if LAYERS[name].dtype == "object" else values
+        name: _missing(values) if LAYERS[name].dtype in ("Int32", "Int64") else values
         for name, values in columns.items()
     }
     data["occurrence"] = _occurrences(columns["name"])
@@ -232,9 +231,14 @@ def _occurrences(names: list[str]) -> np.ndarray:
     return out
 
 
-def _objects(values: list[Any]) -> np.ndarray:
-    """An array of the objects themselves: numpy would make a table of tuples of one length."""
-    out = np.empty(len(values), dtype=object)
-    for index, value in enumerate(values):
-        out[index] = value
-    return out
+def _appended(above: Any, below: Any) -> Any:
+    if isinstance(above, list):
+        return above + below
+    return np.concatenate([above, below])
+
+
+def _missing(values: np.ndarray) -> Any:
+    """Return numbers with -1 as missing values."""
+    import pandas as pd
+
+    return pd.arrays.IntegerArray(values.astype(np.int64, copy=False), values < 0)

@@ -78,16 +78,17 @@ def read_parts(source: Source, options: LoadOptions, kind: str | None = None) ->
     stem = stem_of(source.filename)
     if kind == "log":
         return _log_parts(data, stem, source.name, options)
+    if kind == "graph":
+        graph = read_graph(data, source.name, options)
+        if not graph.names and not graph.bindings and not data.strip():
+            _no_content(options, source.name, "layer information")
+        return [Part("graph", stem, source.name, graph)]
     value = parse_json(data, source.name, options)
     return _json_parts(kind, value, stem, source, options)
 
 
 def _json_parts(kind: str, value: Any, stem: str, source: Source, options: LoadOptions) -> list[Part]:
     name = source.name
-    if kind == "graph" and value == []:
-        _no_content(options, name, "layer information")
-    if kind == "graph":
-        return [Part("graph", stem, name, read_graph(value, name, options))]
     if kind == "profile":
         return [Part("profile", stem, name, read_profile(value, name, options))]
     if kind in ("engine_trace", "phase") and isinstance(value, list) and any(map(is_call_event, value)):

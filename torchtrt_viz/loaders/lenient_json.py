@@ -167,13 +167,19 @@ def _start(text: str) -> tuple[int | None, bool]:
 def _standard(text: str, start: int) -> tuple[Any, int | None]:
     """Parse with the standard library: control characters, NaN and Infinity are let through."""
     try:
-        value, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+        value, end = json.JSONDecoder(strict=False, parse_int=_integer).raw_decode(text, start)
     except (ValueError, RecursionError):
         return None, None
     # `{...}, {...}` is a list that lost its brackets: not for this parser
     if _NEXT_OBJECT.match(text, end):
         return None, None
     return value, end
+
+
+def _integer(digits: str) -> int | float:
+    """Read an integer; beyond 64 bits a real number, as the fast parser has it."""
+    number = int(digits) if len(digits) < 40 else float(digits)
+    return number if -(2**63) <= number < 2**64 else float(number)
 
 
 def _without_surrogates(value: Any) -> Any:

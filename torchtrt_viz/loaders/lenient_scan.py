@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["MAX_DEPTH", "Scan"]
 
-MAX_DEPTH = 256
+MAX_DEPTH = 200
 
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.#])")
@@ -223,7 +223,8 @@ class Scan:
             digits = match.group()
             if any(c in ".eE" for c in digits) or len(digits) > 30:
                 return float(digits)
-            return int(digits)
+            number = int(digits)
+            return number if -(2**63) <= number < 2**64 else float(number)
         if match := _WORD.match(text, at):
             self._at = match.end()
             return _WORDS[match.group()]
