@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchtrt_viz.analysis.compare import compare
     from torchtrt_viz.capture.attach import attach
     from torchtrt_viz.capture.profile import Capture, last, profile
     from torchtrt_viz.capture.program import Program
@@ -56,6 +57,7 @@ _HOME = {
     "TraceFormatError": "torchtrt_viz.errors",
     "attach": "torchtrt_viz.capture.attach",
     "export_package": "torchtrt_viz.export.package",
+    "compare": "torchtrt_viz.analysis.compare",
     "export_program": "torchtrt_viz.export.program",
     "last": "torchtrt_viz.capture.profile",
     "load": "torchtrt_viz.loaders",
@@ -70,6 +72,7 @@ __all__ = [  # noqa: RUF022 - in the order in which a reader meets them
     "Trace",
     "Session",
     "Repair",
+    "compare",
     "profile",
     "last",
     "Capture",

@@ -178,7 +178,7 @@ def _by_operators(left: list[Any], right: list[Any]) -> list[tuple[list[int], li
 
 def _model_operators(row: Any) -> tuple[str, ...]:
     # a conversion carries the names of the layer that it serves: it is not that layer
-    if row.role not in ("compute", "region") or not isinstance(row.operators, tuple):
+    if row.role not in ("compute", "region") or not isinstance(row.operators, (tuple, list)):
         return ()
     return tuple(map(str, row.operators))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ def reformats(trace: Trace) -> pd.DataFrame:
             source = row.inputs[0] if row.inputs else None
             target = row.outputs[0] if row.outputs else None
             known = not pd.isna(row.in_bytes) and not pd.isna(row.out_bytes)
-            attributes = row.attributes if isinstance(row.attributes, dict) else {}
+            attributes = row.attributes if isinstance(row.attributes, Mapping) else {}
             rows.append(
                 {
                     "engine": run_id,
@@ -241,7 +241,7 @@ def _conversion(row: Any) -> Iterator[tuple[str, str, str]]:
         yield "conversion", f"converts layout from {source.format} to {target.format}", RULES["conversion"]
 
 
-def _arithmetic(row: Any, precision: str, attributes: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _arithmetic(row: Any, precision: str, attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     tactic = None if pd.isna(row.tactic) else str(row.tactic)
     cores = uses_tensor_cores(tactic)
     if cores is False:

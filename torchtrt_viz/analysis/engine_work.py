@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -57,9 +58,9 @@ def multiplications(row: Any) -> int | None:
     return None
 
 
-def convolution_facts(row: Any) -> dict[str, Any]:
+def convolution_facts(row: Any) -> Mapping[str, Any]:
     """Return a layer's attributes; of a convolution fused with a pooling those of the convolution."""
-    attributes = row.attributes if isinstance(row.attributes, dict) else {}
+    attributes = row.attributes if isinstance(row.attributes, Mapping) else {}
     if "ConvKernel" not in attributes:
         return attributes
     own = {key[4:]: value for key, value in attributes.items() if key.startswith("Conv")}
@@ -73,7 +74,7 @@ def _known(shape: Any) -> Shape | None:
 
 
 def _convolution(
-    attributes: dict[str, Any], inputs: list[Shape | None], outputs: list[Shape | None]
+    attributes: Mapping[str, Any], inputs: list[Shape | None], outputs: list[Shape | None]
 ) -> int | None:
     kernel, groups = attributes.get("Kernel"), attributes.get("Groups", 1)
     if not inputs or not outputs or not isinstance(kernel, list) or not isinstance(groups, int) or groups < 1:
@@ -93,7 +94,7 @@ def _convolution(
     return x[0] * maps * prod(space) * (x[1] // groups) * prod(kernel)
 
 
-def _convolved(attributes: dict[str, Any], x: Shape, kernel: list[int]) -> Shape | None:
+def _convolved(attributes: Mapping[str, Any], x: Shape, kernel: list[int]) -> Shape | None:
     dims = len(kernel)
     lists = [attributes.get(name) for name in ("Stride", "PrePadding", "PostPadding", "Dilation")]
     if not all(isinstance(v, list) and len(v) == dims and all(isinstance(i, int) for i in v) for v in lists):
@@ -108,7 +109,7 @@ def _convolved(attributes: dict[str, Any], x: Shape, kernel: list[int]) -> Shape
 
 
 def _matrix_product(
-    attributes: dict[str, Any], inputs: list[Shape | None], outputs: list[Shape | None]
+    attributes: Mapping[str, Any], inputs: list[Shape | None], outputs: list[Shape | None]
 ) -> int | None:
     if not inputs or not outputs or inputs[0] is None or outputs[0] is None:
         return None
