@@ -176,8 +176,11 @@ def _series(column: Column, value: Any, length: int) -> Any:
     return np.asarray(value, dtype=column.dtype)
 
 
-def _categorical(column: Column, value: Any, length: int) -> pd.Categorical:
+def _categorical(column: Column, value: Any, length: int) -> Any:
     import pandas as pd
+
+    # the stubs type the categories more narrowly than pandas does
+    from_codes: Any = pd.Categorical.from_codes
 
     fixed = None if column.categories is None else list(column.categories)
     if value is None:
@@ -189,20 +192,18 @@ def _categorical(column: Column, value: Any, length: int) -> pd.Categorical:
             return pd.Categorical(value.astype(object), categories=fixed)
         return value
     if value is None:
-        return pd.Categorical.from_codes(
+        return from_codes(
             np.full(length, -1, np.int8),
             categories=pd.Index(fixed or [], dtype="str" if fixed is None else None),
         )
     if isinstance(value, str):
         categories = fixed or [value]
-        return pd.Categorical.from_codes(
-            np.full(length, categories.index(value), np.int8), categories=categories
-        )
+        return from_codes(np.full(length, categories.index(value), np.int8), categories=categories)
     array = np.asarray(value)
     if fixed is not None and array.dtype.kind in "iu":
         if length and (array.min() < -1 or array.max() >= len(fixed)):
             raise ValueError(f"codes of {column.name} outside its {len(fixed)} categories")
-        return pd.Categorical.from_codes(array.astype(np.int8, copy=False), categories=fixed, validate=False)
+        return from_codes(array.astype(np.int8, copy=False), categories=fixed, validate=False)
     if fixed is not None:
         wrong = {v for v in value if v is not None and v not in fixed}
         if wrong:

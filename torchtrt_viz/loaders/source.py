@@ -236,6 +236,16 @@ class _Counted:
         """The stream below belongs to whoever opened it."""
 
 
+def _damage() -> tuple[type[Exception], ...]:
+    """What the decompressors raise on damaged input."""
+    import zlib
+
+    import zstandard
+    from isal import isal_zlib
+
+    return (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError)
+
+
 class _Bounded:
     """A decompressing stream that gives up on hostile input and names the file on damaged input."""
 
@@ -254,17 +264,13 @@ class _Bounded:
         self._failed: Exception | None = None
 
     def read(self, size: int = -1) -> bytes:
-
-        import zstandard
-        from isal import isal_zlib
-
         if size is None or size < 0:
             return b"".join(iter(lambda: self.read(_BLOCK), b""))
         try:
             if self._failed is not None:
                 raise self._failed
             block = self._stream.read(size)
-        except (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError) as error:
+        except _damage() as error:
             # The reader loses what it had decompressed before it met the damage.
             rest = b"" if self._failed is not None else self._salvage(self._total, size)
             self._failed = error
