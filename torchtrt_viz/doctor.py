@@ -56,6 +56,7 @@ _NATIVE = {
     "etdump": "ETDump files cannot be loaded",
     "kineto": "torch.profiler and Chrome traces cannot be loaded",
     "perfetto": "Perfetto protobuf traces cannot be loaded",
+    "trex": "layer information of TensorRT engines cannot be loaded",
 }
 
 # area, distribution, module, extra, what cannot be done without it
