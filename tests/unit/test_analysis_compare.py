@@ -284,3 +284,37 @@ def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
     assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+
+
+def test_an_engine_that_was_built_anew_is_the_same_engine() -> None:
+    def run(content: str, other: str, layer_ns: int) -> Trace:
+        b = Builder()
+        main = b.track("main")
+        rng = np.random.default_rng(layer_ns)
+        for n in range(30):
+            t = 1_000_000 * n
+            b.span("Method::execute", t, 900_000, main, "method", iteration=n)
+            jitter = int(rng.normal(0, layer_ns * 0.01))
+            b.span(
+                "conv",
+                t + 1_000,
+                layer_ns + jitter,
+                main,
+                "layer",
+                iteration=n,
+                run_id=f"{content}-forward-0",
+            )
+            b.span("conv", t + 500_000, 20_000, main, "layer", iteration=n, run_id=f"{other}-forward-1")
+        return b.build()
+
+    same = "0123456789abcdef"
+    table = compare(
+        run("aaaaaaaaaaaaaaaa", same, 100_000), run("bbbbbbbbbbbbbbbb", same, 150_000), levels=("layer",)
+    )
+    rows = table.set_index("run_id")
+    assert sorted(rows.index) == [f"{same}-forward-1", "forward-0"]
+    assert rows.loc["forward-0", "verdict"] == "slower"
+    assert rows.loc["forward-0", "change_pct"] == pytest.approx(50, abs=3)
+    both = compare(run("a" * 16, same, 100_000), run("b" * 16, "c" * 16, 150_000), levels=("layer",))
+    assert sorted(both["run_id"]) == ["forward-0", "forward-1"]
+    assert both.set_index("run_id")["a_ns"]["forward-1"] == 20_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,7 +36,8 @@ def compare(
 ) -> pd.DataFrame:
     """Compare two runs of the same program: methods, delegates, phases, layers, operators and kernels.
 
-    Things are aligned by name (and instance, where both runs have it). Each is compared by its time per
+    Things are aligned by name (and instance, where both runs have it; an engine that was built anew is found
+    by its method and delegate index). Each is compared by its time per
     iteration, warm-up left out; where a capture has no iterations, by the time per call. Operators count with
     their self time, so a change shows where it happened; methods, delegates and phases contain what runs
     inside them, so they change along with it.
@@ -131,10 +133,8 @@ def _level(
         before = samples(a, level, skip_warmup=skip_warmup, per_call=True)
         after = samples(b, level, skip_warmup=skip_warmup, per_call=True)
     basis = before.basis if before.basis == after.basis else "mean"
-    left, right = _index(before), _index(after)
     rows = []
-    for key in [*left, *(key for key in right if key not in left)]:
-        x, y = left.get(key), right.get(key)
+    for key, x, y in _aligned(_index(before), _index(after)):
         values_a = before.values[x] if x is not None else None
         values_b = after.values[y] if y is not None else None
         row: dict[str, Any] = {
@@ -158,6 +158,38 @@ def _level(
             row["p"] = trimmed_test(values_a, values_b)
         rows.append(row)
     return rows
+
+
+_Key = tuple[str, "str | None"]
+#: A stable engine id is its content's hash, then its place: method and delegate index.
+_CONTENT_HASH = re.compile(r"\b[0-9a-f]{16}-(?=.)")
+
+
+def _aligned(left: dict[_Key, int], right: dict[_Key, int]) -> list[tuple[_Key, int | None, int | None]]:
+    """Pair what is the same in both runs.
+
+    An engine that was built anew has another content hash, so what has no partner under its own id is
+    paired by its place in the program, where that is unambiguous.
+    """
+    pairs: list[tuple[_Key, int | None, int | None]] = [
+        (key, left[key], right[key]) for key in left if key in right
+    ]
+    by_place: dict[_Key, tuple[list[_Key], list[_Key]]] = {}
+    for side, (mine, other) in enumerate(((left, right), (right, left))):
+        for key in mine:
+            if key not in other:
+                place = (
+                    _CONTENT_HASH.sub("", key[0]),
+                    None if key[1] is None else _CONTENT_HASH.sub("", key[1]),
+                )
+                by_place.setdefault(place, ([], []))[side].append(key)
+    for place, (before, after) in by_place.items():
+        if len(before) == len(after) == 1:
+            pairs.append((place, left[before[0]], right[after[0]]))
+        else:
+            pairs += [(key, left[key], None) for key in before]
+            pairs += [(key, None, right[key]) for key in after]
+    return pairs
 
 
 def _index(found: Samples) -> dict[tuple[str, str | None], int]:
