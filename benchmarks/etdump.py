@@ -109,9 +109,8 @@ def measure(reader: str, path: Path) -> tuple[float, float, float, int]:
     """Return CPU seconds of reading, CPU seconds of imports, peak MB, events read."""
     imports, read = READERS[reader]
     code = MEASURE.format(imports=imports, read=read)
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, env=environment
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, cwd=path.parent
     )
     if done.returncode:
         raise SystemExit(f"{reader} failed on {path}:\n{done.stderr[-2000:]}")

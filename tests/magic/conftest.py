@@ -63,19 +63,19 @@ class Cell:
 class Notebook:
     """A kernel in a folder of its own."""
 
-    def __init__(self, folder: Path, root: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         import nbformat
         from nbclient import NotebookClient
 
         self.folder = folder
         self._format = nbformat.v4
         self._book = nbformat.v4.new_notebook()
-        os.environ["PYTHONPATH"] = f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-        os.environ["IPYTHONDIR"] = str(folder / ".ipython")
         self._client = NotebookClient(
             self._book, kernel_name="python3", timeout=120, resources={"metadata": {"path": str(folder)}}
         )
-        self._context = self._client.setup_kernel()
+        # no profile of the person who runs the tests
+        environment = {**os.environ, "IPYTHONDIR": str(folder / ".ipython")}
+        self._context = self._client.setup_kernel(env=environment)
 
     def __enter__(self) -> Notebook:
         self._context.__enter__()
@@ -114,9 +114,9 @@ class Notebook:
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[Notebook]:
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     """A kernel with the extension loaded; every test of a module shares it."""
-    with Notebook(tmp_path_factory.mktemp("notebook"), root) as notebook:
+    with Notebook(tmp_path_factory.mktemp("notebook")) as notebook:
         loaded = notebook.run("%load_ext torchtrt_viz")
         assert loaded.status == "ok"
         assert loaded.outputs == []
