@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 from browser_lab import KERNEL_READY, Notebook
 
+import torchtrt_viz as tv
+
 pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
 pytestmark = [pytest.mark.slow]
 
-ROOT = Path(__file__).resolve().parents[2]
+#: where the notebook finds the package that is being tested, installed or not
+PACKAGE = Path(tv.__file__).parents[1]
+SUPPORT = Path(__file__).resolve().parents[1] / "support"
 SETUP = (
-    f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'tests/support')!r}]\n"
+    f"import sys; sys.path[:0] = [{str(PACKAGE)!r}, {str(SUPPORT)!r}]\n"
     "from timeline_traces import model_trace\n"
 )
 

@@ -22,7 +22,8 @@ pytest.importorskip("torch")
 from torchtrt_viz.examples.serving_pd.engine import PDEngine
 from torchtrt_viz.serving import ProfileConfig, Settings, recover
 
-ROOT = Path(__file__).parents[2]
+#: where child processes find the package that is being tested, installed or not
+PACKAGE = Path(tv.__file__).parents[1]
 
 
 def settings(**more) -> Settings:
@@ -232,7 +233,7 @@ def test_killed_coordinator_leaves_every_ranks_archive(tmp_path):
         textwrap.dedent(
             f"""
             import os, signal, sys
-            sys.path.insert(0, {str(ROOT)!r})
+            sys.path.insert(0, {str(PACKAGE)!r})
             from torchtrt_viz.examples.serving_pd.engine import PDEngine
             from torchtrt_viz.serving import ProfileConfig, Settings
 

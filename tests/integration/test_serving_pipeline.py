@@ -25,7 +25,8 @@ from torchtrt_viz.serving.pipeline import STAGES, ArtifactPipeline
 from torchtrt_viz.serving.space import resident_bytes
 
 SUPPORT = Path(__file__).parents[1] / "support"
-ROOT = Path(__file__).parents[2]
+#: where child processes find the package that is being tested, installed or not
+PACKAGE = Path(tv.__file__).parents[1]
 
 
 @pytest.fixture
@@ -472,7 +473,7 @@ def test_every_stage_is_a_place_to_be_killed_at():
 @pytest.mark.parametrize("where", KILLED_AT)
 def test_killed_anywhere_a_restart_finishes_the_job(tmp_path, where, settings):
     script = tmp_path / "victim.py"
-    script.write_text(textwrap.dedent(_VICTIM).format(paths=[str(ROOT), str(SUPPORT)]))
+    script.write_text(textwrap.dedent(_VICTIM).format(paths=[str(PACKAGE), str(SUPPORT)]))
     target = tmp_path / "profiles"
     done = subprocess.run(
         [sys.executable, str(script), str(target), where], capture_output=True, text=True, timeout=120
@@ -504,7 +505,7 @@ def test_recover_leaves_a_living_process_its_jobs(tmp_path, settings):
     job = stage(tmp_path)
     assert recover(tmp_path, settings=settings) == []
     code = f"""
-import sys; sys.path[:0] = {[str(ROOT), str(SUPPORT)]!r}
+import sys; sys.path[:0] = {[str(PACKAGE), str(SUPPORT)]!r}
 from torchtrt_viz.serving import recover, Settings
 print(recover({str(tmp_path)!r}, settings=Settings(spare_staging=())))
 """
