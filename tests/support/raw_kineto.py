@@ -1,4 +1,4 @@
-"""Kineto files read with nothing but the standard library, for tests that need values from the file itself."""
+"""Kineto files read with nothing but the standard library, for tests that need values from a file itself."""
 
 from __future__ import annotations
 
