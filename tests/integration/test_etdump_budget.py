@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from etdump_writer import profile, tiled
 
 LOAD = """
@@ -29,7 +28,6 @@ print(json.dumps({
 """
 
 
-@pytest.mark.slow
 def test_a_million_events(tmp_path: Path) -> None:
     events = []
     for instruction in range(6):
