@@ -159,11 +159,8 @@ def _series(column: Column, value: Any, length: int) -> Any:
             pd.array(value, dtype="string") if column.dtype == "string" else np.asarray(value, dtype=object)
         )
     if column.dtype in ("Int64", "Int32", "Float64"):
-        if value is None:
-            return (
-                pd.array([pd.NA] * length, dtype=column.dtype) if length else pd.array([], dtype=column.dtype)
-            )
-        return pd.array(value, dtype=column.dtype)
+        array: Any = pd.array  # the stubs know only literal dtypes
+        return array([pd.NA] * length if value is None else value, dtype=column.dtype)
     if value is None:
         if length:
             raise ValueError(f"column {column.name} has to be given")

@@ -83,9 +83,7 @@ def test_every_option_is_an_argument_and_comes_back():
     assert vars(parser.parse_args([])) == dict.fromkeys([option.name for option in options_table()])
     line = ["--level", "layers", "--activities", "none", "--with-stack"]
     given = {k: v for k, v in vars(parser.parse_args(line)).items() if v is not None}
-    assert capture_options(given) == CaptureOptions(
-        level="layers", activities=(), with_stack=True
-    )
+    assert capture_options(given) == CaptureOptions(level="layers", activities=(), with_stack=True)
     assert all(level in parser.format_help() for level in LEVELS)
 
 

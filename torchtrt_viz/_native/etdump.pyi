@@ -116,4 +116,3 @@ def arrange(
 
 def group_rows(columns: Sequence[NDArray[np.int32]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Number rows by their distinct combinations: the code of each row, and each group's first row."""
-

@@ -243,7 +243,8 @@ def _damage() -> tuple[type[Exception], ...]:
     import zstandard
     from isal import isal_zlib
 
-    return (EOFError, OSError, zlib.error, isal_zlib.error, zstandard.ZstdError)
+    isal_error: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # the stub calls it an instance
+    return (EOFError, OSError, zlib.error, isal_error, zstandard.ZstdError)
 
 
 class _Bounded:
