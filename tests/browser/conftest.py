@@ -29,7 +29,9 @@ def pytest_runtest_makereport(item, call):
             report.sections.append(("console", "\n".join(visit.errors)))
 
 
-@pytest.fixture(scope="session")
+# Of a module and not of the session: while it lives, playwright keeps an event loop in the main thread, in
+# which tests of other folders that run one of their own would fail.
+@pytest.fixture(scope="module")
 def chromium():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
