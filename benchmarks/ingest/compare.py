@@ -16,7 +16,6 @@ import importlib
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -43,16 +42,23 @@ def _measure(name: str, path: str) -> dict[str, Any]:
             importlib.import_module(module)
     except ImportError as error:
         return {"missing": str(error)}
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = _peak_mb()
     cpu, wall = time.process_time(), time.perf_counter()
     events, kernels = LOADERS[name](path)
     return {
         "cpu": time.process_time() - cpu,
         "wall": time.perf_counter() - wall,
-        "peak_mb": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1000,
+        "peak_mb": _peak_mb() - before,
         "events": events,
         "kernel_us": kernels,
     }
+
+
+def _peak_mb() -> float:
+    """Peak memory of this process; ru_maxrss would be that of the starting process, if that was larger."""
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024 / 1e6
 
 
 def _measure_apart(name: str, path: str) -> dict[str, Any]:

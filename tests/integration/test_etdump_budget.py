@@ -15,10 +15,12 @@ import pandas
 import torchtrt_viz as tv
 trace = tv.load(sys.argv[1])
 usage = resource.getrusage(resource.RUSAGE_SELF)
+# not ru_maxrss, which a child process inherits from the one that started it
+peak_kib = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 spans = trace.spans
 print(json.dumps({
     "cpu": usage.ru_utime + usage.ru_stime,
-    "peak_mb": usage.ru_maxrss / 1024,
+    "peak_mb": peak_kib / 1024,
     "spans": len(spans),
     "runs": int(spans["iteration"].max()) + 1,
     "self": int(spans["self_ns"].sum()),
