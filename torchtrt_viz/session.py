@@ -14,6 +14,8 @@ from torchtrt_viz.trace import Repair, Trace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from torchtrt_viz.analysis.session_overview import Overview
+    from torchtrt_viz.analysis.session_tasks import Work
     from torchtrt_viz.loaders.manifest import Manifest
     from torchtrt_viz.loaders.rank_files import RankFile
 
@@ -318,37 +320,69 @@ class Session:
             ``cycle``, ``stage``), then the function's. ``attrs["skipped"]`` lists (path, error) of the
             traces that could not be read.
         """
-        import pandas as pd
+        return self.map_all([(function, options)])[0]
+
+    def map_all(
+        self, work: Work, *, progress: Callable[[int, int], None] | None = None
+    ) -> list[pd.DataFrame]:
+        """Do the same for several functions, reading every trace once.
+
+        Parameters
+        ----------
+        work
+            (function, options) for each frame that is wanted.
+        progress
+            Called with (ranks done, ranks in all) after each rank.
+
+        Returns
+        -------
+        list of pandas.DataFrame
+            For each function what :meth:`map` returns.
+        """
+        from torchtrt_viz.analysis.session_tasks import run_here, run_tasks
 
         rows = self._readable()
         if self.engine == "dask":
-            from torchtrt_viz.analysis.session_tasks import run_tasks
-
-            results = run_tasks([self._files[r] for r in rows], self._options, function, options)
+            results = run_tasks([self._files[r] for r in rows], self._options, work)
         else:
-            from torchtrt_viz.analysis.session_tasks import run_here
-
-            results = ((run_here(self._load, row, function, options)) for row in rows)
-        frames, skipped = [], []
-        for row, (frame, error) in zip(rows, results, strict=True):
-            if frame is None:
+            results = (run_here(self._load, row, work) for row in rows)
+        read: list[int] = []
+        columns: list[list[pd.DataFrame]] = [[] for _ in work]
+        skipped = []
+        for done, (row, (frames, error)) in enumerate(zip(rows, results, strict=True), start=1):
+            if frames is None:
                 skipped.append((self._files[row].path, error))
                 self._unreadable(row, error or "unreadable")
-                continue
-            file = self._files[row]
-            frame = frame.reset_index(drop=True)
-            for position, column in enumerate(KEY_COLUMNS):
-                value = getattr(file, column)
-                dtype = _DTYPES.get(column, object)
-                frame.insert(
-                    position, column, pd.Series([value] * len(frame), dtype=dtype, index=frame.index)
-                )
-            frames.append(frame)
-        if not frames:
+            else:
+                read.append(row)
+                for into, frame in zip(columns, frames, strict=True):
+                    into.append(frame)
+            if progress is not None:
+                progress(done, len(rows))
+        if not read:
             raise TorchTrtVizError("no rank of this session can be read: session.ranks says why")
-        out = pd.concat(frames, ignore_index=True)
-        out.attrs = {"skipped": skipped}
+        out = [self._keyed(read, frames) for frames in columns]
+        for frame in out:
+            frame.attrs = {"skipped": list(skipped)}
         return out
+
+    def _keyed(self, rows: Sequence[int], frames: list[pd.DataFrame]) -> pd.DataFrame:
+        """Put the ranks' frames under each other, with the columns that say whose a row is."""
+        import pandas as pd
+
+        lengths = [len(frame) for frame in frames]
+        out = pd.concat(frames, ignore_index=True)
+        for position, column in enumerate(KEY_COLUMNS):
+            dtype = _DTYPES.get(column, object)
+            values = pd.Series([getattr(self._files[row], column) for row in rows], dtype=dtype)
+            out.insert(position, column, values.repeat(lengths).reset_index(drop=True))
+        return out
+
+    def overview(self, progress: Callable[[int, int], None] | None = None) -> Overview:
+        """All tables over ranks at once: see :func:`torchtrt_viz.analysis.session_overview.overview`."""
+        from torchtrt_viz.analysis.session_overview import overview
+
+        return overview(self, progress)
 
     def operators(self, *, per_rank: bool = False, **options: Any) -> pd.DataFrame:
         """Operators over ranks: see :func:`torchtrt_viz.analysis.session_operators.session_operators`."""

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from torchtrt_viz.session import Session
     from torchtrt_viz.trace import Trace
 
-__all__ = ["session_operators"]
+__all__ = ["operators_of", "session_operators", "trace_operators"]
 
 _RANK = ["session", "rank", "role", "instance", "host"]
 
 
-def _operators(trace: Trace, **options: Any) -> pd.DataFrame:
+def trace_operators(trace: Trace, **options: Any) -> pd.DataFrame:
+    """Operators of one trace, as :meth:`torchtrt_viz.Trace.operators` returns them."""
     return trace.operators(**options)
 
 
@@ -70,13 +71,18 @@ def session_operators(
             ``rank_max_ns`` over ``rank_mean_ns``: 1 is even; NA where nothing was spent.
     """
     by = [by] if isinstance(by, str) else list(by)
-    frame = session.map(_operators, by=tuple(by), sort=None, **options)
-    if per_rank:
-        return frame
+    frame = session.map(trace_operators, by=tuple(by), sort=None, **options)
+    return frame if per_rank else operators_of(frame, by=by, sort=sort, top=top)
+
+
+def operators_of(
+    frame: pd.DataFrame, *, by: Sequence[str] = (), sort: str | None = "self_ns", top: int | None = None
+) -> pd.DataFrame:
+    """Host operators over all ranks, from the ranks' tables under each other: see `session_operators`."""
     skipped = frame.attrs.get("skipped", [])
     split = [c for c in ("session", "role") if frame[c].nunique(dropna=False) > 1]
     keys = [*split, "name", *by]
-    frame["name"] = frame["name"].astype(object)
+    frame = frame.assign(name=frame["name"].astype(object))
     ranks = (
         frame.groupby([*dict.fromkeys([*_RANK, *keys])], dropna=False, observed=True, sort=False)[
             ["calls", "total_ns", "self_ns"]

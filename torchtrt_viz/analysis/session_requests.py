@@ -19,9 +19,17 @@ if TYPE_CHECKING:
     from torchtrt_viz.session import Session
     from torchtrt_viz.trace import Trace
 
-__all__ = ["PHASES", "parse_annotation", "request_events", "requests", "trace_request_events"]
+__all__ = [
+    "PHASES",
+    "parse_annotation",
+    "request_events",
+    "requests",
+    "requests_of",
+    "trace_request_events",
+    "trace_request_sums",
+]
 
-PHASES = ("schedule", "prefill", "decode", "sampling", "kv_send", "kv_recv", "activate")
+PHASES = ("schedule", "queue", "prefill", "decode", "sampling", "kv_send", "kv_recv", "activate")
 """Names of the ranges, as :mod:`torchtrt_viz.serving` writes them."""
 
 _RANGE = re.compile(r"(?P<phase>[A-Za-z_][\w.]*)\[(?P<items>[^\]]{0,4096})\]")
@@ -129,44 +137,98 @@ def request_events(session: Session) -> pd.DataFrame:
         the transfer where a rank names only the transfer, and ``cut`` (True when the rank reported the
         request as in flight at a boundary of the recording: part of its work is not in the trace).
     """
-    frame = session.map(trace_request_events)
-    known = frame.dropna(subset=["transfer", "request"]).drop_duplicates("transfer")
-    by_transfer = dict(zip(known["transfer"], known["request"], strict=True))
-    unnamed = frame["request"].isna() & frame["transfer"].notna()
-    frame.loc[unnamed, "request"] = frame.loc[unnamed, "transfer"].map(by_transfer)
-    frame["request"] = frame["request"].astype(object).where(frame["request"].notna(), None)
-    ranks = session.ranks
+    return _named(session.map(trace_request_events), session.ranks)
+
+
+def trace_request_sums(trace: Trace) -> pd.DataFrame:
+    """What one rank did for each request and phase: a few numbers in the place of its ranges.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``phase``, ``request``, ``transfer`` (as in :func:`trace_request_events`), ``count`` (ranges),
+        ``total_ns`` (their durations, summed), ``batch`` (most requests that shared one), ``begin_ns`` and
+        ``end_ns`` (first start and last end on the trace's base), ``begin_unix_ns``, ``end_unix_ns`` (the
+        same on the rank's wall clock; NA when the base is unknown).
+    """
+    events = trace_request_events(trace)
+    events["end_ns"] = events["start_ns"] + events["dur_ns"]
+    events["end_unix_ns"] = events["start_unix_ns"] + events["dur_ns"]
+    groups = events.groupby(["phase", "request", "transfer"], dropna=False, sort=False)
+    out: pd.DataFrame = groups.agg(
+        count=("dur_ns", "size"),
+        total_ns=("dur_ns", "sum"),
+        batch=("batch", "max"),
+        begin_ns=("start_ns", "min"),
+        end_ns=("end_ns", "max"),
+        begin_unix_ns=("start_unix_ns", "min"),
+        end_unix_ns=("end_unix_ns", "max"),
+    ).reset_index()
+    for column in ("request", "transfer"):
+        out[column] = out[column].astype(object).where(out[column].notna(), None)
+    return out
+
+
+def _named(frame: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
+    """Fill in the request where a rank names only its transfer, and mark what a boundary cut."""
+    known = frame.dropna(subset=["transfer", "request"]).drop_duplicates(["session", "transfer"])
+    by_transfer = {
+        (session, transfer): request
+        for session, transfer, request in zip(
+            known["session"], known["transfer"], known["request"], strict=True
+        )
+    }
+    request = [
+        by_transfer.get((session, transfer)) if r is None or r != r else r
+        for session, transfer, r in zip(frame["session"], frame["transfer"], frame["request"], strict=True)
+    ]
+    frame = frame.assign(request=pd.Series(request, dtype=object, index=frame.index))
     cut = {
         (row["session"], row["rank"], request)
         for _, row in ranks.iterrows()
         for request in (*(row["cut_at_start"] or ()), *(row["cut_at_stop"] or ()))
     }
-    frame["cut"] = [
-        (s, r, q) in cut for s, r, q in zip(frame["session"], frame["rank"], frame["request"], strict=True)
-    ]
-    return frame
-
-
-def _first(frame: pd.DataFrame, phase: str) -> pd.DataFrame:
-    """Per request: sum, count, first start and last end of one phase, and where it ran."""
-    part = frame[frame["phase"] == phase]
-    part = part.assign(end_unix_ns=part["start_unix_ns"] + part["dur_ns"])
-    groups = part.sort_values("start_ns", kind="stable").groupby(
-        ["session", "request"], dropna=False, sort=False
+    return frame.assign(
+        cut=[
+            (s, r, q) in cut
+            for s, r, q in zip(frame["session"], frame["rank"], frame["request"], strict=True)
+        ]
     )
+
+
+_KEYS_OF_REQUEST = ["session", "request"]
+
+
+def _phase(frame: pd.DataFrame, phase: str) -> pd.DataFrame:
+    """Per request: sum, count, first start and last end of one phase, and where it ran."""
+    part = frame[frame["phase"] == phase].sort_values("rank", kind="stable")
+    groups = part.groupby(_KEYS_OF_REQUEST, dropna=False, sort=False)
     return groups.agg(
         rank=("rank", "first"),
         host=("host", "first"),
-        count=("dur_ns", "size"),
-        total=("dur_ns", "sum"),
-        first=("start_unix_ns", "min"),
-        last=("end_unix_ns", "max"),
+        hosts=("host", "nunique"),
+        count=("count", "sum"),
+        total=("total_ns", "sum"),
+        begin=("begin_unix_ns", "min"),
+        end=("end_unix_ns", "max"),
         ranks=("rank", "nunique"),
     )
 
 
+def _decode_queue(frame: pd.DataFrame) -> pd.Series:
+    """Per request: from the arrival of its cache to its first decode range, on the rank that did both."""
+    keys = [*_KEYS_OF_REQUEST, "rank", "instance", "host", "cycle"]
+    ends = frame[frame["phase"] == "kv_recv"].groupby(keys, dropna=False, sort=False)["end_ns"].max()
+    begins = frame[frame["phase"] == "decode"].groupby(keys, dropna=False, sort=False)["begin_ns"].min()
+    both = pd.concat([ends, begins], axis=1, join="inner")
+    waited = (both["begin_ns"] - both["end_ns"]).astype("Int64")
+    return waited.groupby(level=_KEYS_OF_REQUEST, dropna=False, sort=False).max()
+
+
 def requests(session: Session) -> pd.DataFrame:
     """One row per request: what prefill, transfer and decode ranks spent on it.
+
+    Each rank sums its own ranges (:func:`trace_request_sums`); only the sums are brought together.
 
     Returns
     -------
@@ -174,39 +236,62 @@ def requests(session: Session) -> pd.DataFrame:
         ``session``, ``request``, ``transfer``
             Ids; ``transfer`` is None where no range names one.
         ``prefill_rank``, ``decode_rank``
-            Ranks that worked on it (the first, where it moved); NA where no range says so.
+            Ranks that worked on it (the lowest number, where several did); NA where no range says so.
+        ``prefill_ranks``, ``decode_ranks``
+            How many did: those of a tensor-parallel group, or those that it moved between.
+        ``queue_ns``
+            Host time of the ranges named ``queue``, ns; NA where the engine records none.
         ``prefill_ns``, ``kv_send_ns``, ``kv_recv_ns``, ``decode_ns``
-            Host time of the ranges of this phase, ns, summed over the request's ranges. A range shared by
-            a batch counts in full for each of its requests, so the column must not be added up where
-            ``batched`` is true.
+            Host time of the ranges of this phase, ns, summed over the request's ranges on all its ranks. A
+            range shared by a batch counts in full for each of its requests, so the column must not be added
+            up where ``batched`` is true.
+        ``decode_queue_ns``
+            From the end of ``kv_recv`` to the first decode range of the same rank, ns, by its own clock (the
+            longest, where several ranks did both); NA where no rank recorded both.
         ``decode_steps``
             Decode ranges that name it.
         ``batched``
             Whether any of its ranges is shared with other requests.
         ``handoff_ns``
-            From the end of prefill to the start of the first decode range, ns; NA unless both ranks are
+            From the end of prefill to the start of the first decode range, ns; NA unless all its ranks are
             on one host (clocks of different hosts are not aligned) and record Unix time.
         ``cut``
             Whether a boundary of the recording cut it.
         ``joined``
             Whether both a prefill and a decode range name it.
     """
-    events = request_events(session)
-    named = events[events["request"].notna()]
-    keys = ["session", "request"]
+    return requests_of(session.map(trace_request_sums), session.ranks)
+
+
+def requests_of(frame: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
+    """The same from the ranks' tables of :func:`trace_request_sums` under each other."""
+    frame = _named(frame, ranks)
+    named = frame[frame["request"].notna()]
+    keys = _KEYS_OF_REQUEST
     out = named.drop_duplicates(keys)[keys].set_index(keys)
     groups = named.groupby(keys, dropna=False, sort=False)
     out["transfer"] = groups["transfer"].first().reindex(out.index)
-    phases = {p: _first(named, p).reindex(out.index) for p in ("prefill", "kv_send", "kv_recv", "decode")}
+    phases = {
+        phase: _phase(named, phase).reindex(out.index)
+        for phase in ("queue", "prefill", "kv_send", "kv_recv", "decode")
+    }
     prefill, decode = phases["prefill"], phases["decode"]
     out["prefill_rank"] = prefill["rank"].astype("Int32")
     out["decode_rank"] = decode["rank"].astype("Int32")
+    out["prefill_ranks"] = prefill["ranks"].astype("Int64")
+    out["decode_ranks"] = decode["ranks"].astype("Int64")
     for phase, found in phases.items():
         out[f"{phase}_ns"] = found["total"].astype("Int64")
+    out["decode_queue_ns"] = _decode_queue(named).reindex(out.index).astype("Int64")
     out["decode_steps"] = decode["count"].astype("Int64")
     out["batched"] = (groups["batch"].max() > 1).reindex(out.index)
-    same = (prefill["host"] == decode["host"]) & prefill["host"].notna()
-    gap = decode["first"].astype("Int64") - prefill["last"].astype("Int64")
+    same = (
+        (prefill["host"] == decode["host"])
+        & prefill["host"].notna()
+        & (prefill["hosts"] == 1)
+        & (decode["hosts"] == 1)
+    )
+    gap = decode["begin"].astype("Int64") - prefill["end"].astype("Int64")
     out["handoff_ns"] = gap.where(same.to_numpy(bool))
     out["cut"] = groups["cut"].any().reindex(out.index)
     out["joined"] = (prefill["count"].notna() & decode["count"].notna()).to_numpy(bool)

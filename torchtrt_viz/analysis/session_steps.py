@@ -6,7 +6,7 @@ Only durations are compared, each measured on its rank's own clock: nothing here
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from torchtrt_viz.session import Session
     from torchtrt_viz.trace import Trace
 
-__all__ = ["session_collectives", "session_steps", "stragglers", "trace_collectives", "trace_steps"]
+__all__ = [
+    "collectives_of",
+    "session_collectives",
+    "session_steps",
+    "steps_of",
+    "stragglers",
+    "stragglers_of",
+    "trace_collectives",
+    "trace_steps",
+]
 
 #: How serving engines and this package name the range of one engine step.
 _ENGINE_STEP = re.compile(r"(?:engine_step|prefill_step|decode_step|execute_(?:context|new|\d)|step)[\[_ #]")
@@ -71,7 +80,11 @@ def session_steps(session: Session) -> pd.DataFrame:
         and ``behind_ns`` (``dur_ns`` less the median). Equal numbers are equal counts, not the same
         moment and not necessarily the same work.
     """
-    frame = session.map(trace_steps)
+    return steps_of(session.map(trace_steps))
+
+
+def steps_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same from the ranks' tables of :func:`trace_steps` under each other."""
     groups = frame.groupby(["session", "role", "cycle", "step"], dropna=False)["dur_ns"]
     frame["median_ns"] = groups.transform("median")
     frame["behind_ns"] = frame["dur_ns"] - frame["median_ns"]
@@ -79,42 +92,67 @@ def session_steps(session: Session) -> pd.DataFrame:
 
 
 def trace_collectives(trace: Trace) -> pd.DataFrame:
-    """Collectives of one trace in order: ``name``, ``number`` (from 0, per name), ``dur_ns``."""
+    """Collectives of one trace in order.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``group`` (process group as recorded: its name and ranks; None where the record says none,
+        as on the host), ``number`` (from 0, per name and group), ``dur_ns``.
+    """
     spans = trace.measured
     names = spans["name"].cat.categories
     library = [n for n in names if str(n).startswith(_COLLECTIVE) and not _POINT_TO_POINT.search(str(n))]
     is_range = spans["name"].isin(library) & spans["kind"].isin(["annotation", "communication", "other"])
     found = spans[is_range & (spans["domain"] == "host")]
+    group: list[str | None] = [None] * len(found)
     if found.empty:
         apart = [n for n in names if _POINT_TO_POINT.search(str(n))]
         found = spans[(spans["kind"] == "communication") & ~spans["name"].isin(apart)]
-    found = found.sort_values("start_ns", kind="stable")
-    name = found["name"].astype(object)
-    return pd.DataFrame(
+        found = found.sort_values("start_ns", kind="stable")
+        group = [_group(details) for details in trace.args.read(found.index.to_numpy())]
+    else:
+        found = found.sort_values("start_ns", kind="stable")
+    frame = pd.DataFrame(
         {
-            "name": name.to_numpy(),
-            "number": name.groupby(name, sort=False).cumcount().to_numpy(),
+            "name": found["name"].astype(object).to_numpy(),
+            "group": pd.Series(group, dtype=object),
             "dur_ns": found["dur_ns"].to_numpy(),
         }
     )
+    number = frame.groupby(["name", "group"], dropna=False, sort=False).cumcount()
+    frame.insert(2, "number", number.to_numpy())
+    return frame
+
+
+def _group(details: dict[str, Any]) -> str | None:
+    """Return what tells the process group of a collective from others, None where it is not recorded."""
+    name, ranks = details.get("Process Group Name"), details.get("Process Group Ranks")
+    parts = [str(part) for part in (name, ranks) if part not in (None, "")]
+    return " ".join(parts) or None
 
 
 def session_collectives(session: Session) -> pd.DataFrame:
-    """Collectives over ranks: for whom the others waited.
+    """Collectives over ranks: for whom the others waited; the columns are those of `collectives_of`."""
+    return collectives_of(session.map(trace_collectives))
+
+
+def collectives_of(frame: pd.DataFrame) -> pd.DataFrame:
+    """Collectives over ranks, from the ranks' tables of :func:`trace_collectives` under each other.
 
     All ranks leave a collective at about the same moment, so the one that is in it for the shortest time
-    entered it last. That needs no common clock. Only collectives that every rank of a session, role and
-    cycle recorded equally often are compared: with other counts nothing says which belong together.
+    entered it last. That needs no common clock. Only ranks of one session, role, cycle and process group are
+    compared (where no group is recorded, all ranks of the role), and only where each of them recorded the
+    collective equally often: with other counts nothing says which belong together.
 
     Returns
     -------
     pandas.DataFrame
-        ``session``, ``role``, ``cycle``, ``name``, ``number`` (occurrence from 0), ``ranks``, ``min_ns``,
-        ``max_ns`` (time in the collective, ns), ``last_rank`` (number of the rank that entered last),
-        ``wait_ns`` (time that the other ranks spent beyond the shortest, ns, summed).
+        ``session``, ``role``, ``cycle``, ``name``, ``group``, ``number`` (occurrence from 0), ``ranks``,
+        ``min_ns``, ``max_ns`` (time in the collective, ns), ``last_rank`` (number of the rank that entered
+        last), ``wait_ns`` (time that the other ranks spent beyond the shortest, ns, summed).
     """
-    frame = session.map(trace_collectives)
-    group = ["session", "role", "cycle", "name"]
+    group = ["session", "role", "cycle", "name", "group"]
     columns = [*group, "number", "ranks", "min_ns", "max_ns", "last_rank", "wait_ns"]
     if frame.empty:
         return pd.DataFrame(columns=columns)
@@ -157,10 +195,14 @@ def stragglers(session: Session) -> pd.DataFrame:
         ``slowest``
             Steps in which it took longest.
     """
-    waits = session_collectives(session)
-    frame = session_steps(session)
+    steps, collectives = session.map_all([(trace_steps, {}), (trace_collectives, {})])
+    return stragglers_of(session.ranks, steps_of(steps), collectives_of(collectives))
+
+
+def stragglers_of(ranks: pd.DataFrame, frame: pd.DataFrame, waits: pd.DataFrame) -> pd.DataFrame:
+    """The same from the session's ranks, the table of `steps_of` and that of `collectives_of`."""
     groups = frame.groupby(["session", "role", "cycle", "step"], dropna=False)["dur_ns"]
-    frame["slowest"] = frame["dur_ns"] == groups.transform("max")
+    frame = frame.assign(slowest=frame["dur_ns"] == groups.transform("max"))
     frame = frame[(groups.transform("size") > 1).to_numpy()]
     steps = (
         frame.groupby(_RANK, dropna=False, sort=False)
@@ -175,7 +217,6 @@ def stragglers(session: Session) -> pd.DataFrame:
     )
     median = steps.pop("median").astype("Float64")
     steps.insert(len(_RANK) + 3, "behind_pct", 100.0 * steps["behind_ns"] / median.where(median > 0))
-    ranks = session.ranks
     everyone = ranks.loc[ranks["what"].eq("trace") & ranks["state"].ne("missing"), _RANK].drop_duplicates()
     late = waits.groupby(["session", "role", "last_rank"], dropna=False).agg(
         waited_for_ns=("wait_ns", "sum"), last_in=("wait_ns", "size")

@@ -1,4 +1,4 @@
-"""One function over the traces of many ranks: here, one after the other, or as tasks of a dask cluster."""
+"""Functions over the traces of many ranks: here, one after the other, or as tasks of a dask cluster."""
 
 from __future__ import annotations
 
@@ -15,41 +15,35 @@ if TYPE_CHECKING:
     from torchtrt_viz.loaders.rank_files import RankFile
     from torchtrt_viz.trace import Trace
 
-__all__ = ["Result", "run_here", "run_tasks"]
+__all__ = ["Result", "Work", "run_here", "run_tasks"]
 
-Result = tuple["pd.DataFrame | None", "str | None"]
-"""A rank's frame, or None and why its trace could not be read."""
+Work = Sequence[tuple[Callable[..., "pd.DataFrame"], "dict[str, Any]"]]
+"""What is computed of each trace: functions with their options."""
+
+Result = tuple["list[pd.DataFrame] | None", "str | None"]
+"""A rank's frames, one for each function, or None and why its trace could not be read."""
 
 _RETRIES = 2
 
 
-def run_here(
-    load: Callable[[int], Trace], row: int, function: Callable[..., pd.DataFrame], options: dict[str, Any]
-) -> Result:
+def run_here(load: Callable[[int], Trace], row: int, work: Work) -> Result:
     """Read one trace and reduce it in this process."""
     try:
         trace = load(row)
     except TraceFormatError as error:
         return None, str(error)
-    return function(trace, **options), None
+    return [function(trace, **options) for function, options in work], None
 
 
-def run_one(
-    file: RankFile, load_options: LoadOptions, function: Callable[..., pd.DataFrame], options: dict[str, Any]
-) -> Result:
+def run_one(file: RankFile, load_options: LoadOptions, work: Work) -> Result:
     """Read one trace and reduce it: the whole work of a task."""
-    try:
-        trace = file.load(load_options)
-    except TraceFormatError as error:
-        return None, str(error)
-    return function(trace, **options), None
+    return run_here(lambda _: file.load(load_options), 0, work)
 
 
 def run_tasks(
     files: Sequence[RankFile],
     load_options: LoadOptions,
-    function: Callable[..., pd.DataFrame],
-    options: dict[str, Any],
+    work: Work,
 ) -> Iterable[Result]:
     """Run one task for each rank on the current client, or on dask's threads.
 
@@ -68,8 +62,8 @@ def run_tasks(
     load_options = replace(load_options, progress=None, warnings=[])
     client = _client()
     if client is not None:
-        return _from_client(client, files, load_options, function, options)
-    tasks = [dask.delayed(run_one)(file, load_options, function, options) for file in files]
+        return _from_client(client, files, load_options, work)
+    tasks = [dask.delayed(run_one)(file, load_options, work) for file in files]
     results: tuple[Result, ...] = dask.compute(*tasks)
     return iter(results)
 
@@ -90,12 +84,10 @@ def _from_client(
     client: Any,
     files: Sequence[RankFile],
     load_options: LoadOptions,
-    function: Callable[..., pd.DataFrame],
-    options: dict[str, Any],
+    work: Work,
 ) -> Iterator[Result]:
     futures = [
-        client.submit(run_one, file, load_options, function, options, pure=False, retries=_RETRIES)
-        for file in files
+        client.submit(run_one, file, load_options, work, pure=False, retries=_RETRIES) for file in files
     ]
     for i in range(len(futures)):
         yield futures[i].result()

@@ -357,6 +357,7 @@ def parse_rank_meta(data: bytes, path: str) -> dict[str, Any] | None:
         f.text(name)
     for name in ("pid", "start_unix_ns", "stop_unix_ns"):
         f.count(name)
+    f.count("world_size", 2**31 - 1)
     for name in ("cut_at_start", "cut_at_stop"):
         f.texts(name)
     return document

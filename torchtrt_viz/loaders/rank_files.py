@@ -147,6 +147,7 @@ def identity_of(meta: dict[str, Any]) -> dict[str, Any]:
                 "instance",
                 "pid",
                 "device",
+                "world_size",
                 "start_unix_ns",
                 "stop_unix_ns",
             )
