@@ -78,7 +78,7 @@ def measure(folder: Path, kill: bool) -> dict[str, Any]:
             n_workers=WORKERS,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             memory_limit=MEMORY_LIMIT,
         ) as cluster,
         distributed.Client(cluster) as client,
