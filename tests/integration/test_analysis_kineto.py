@@ -1,14 +1,10 @@
-"""Device-time analyses on real traces, exact; and why HolisticTraceAnalysis differs.
+"""Device-time analyses on real traces, exact.
 
-The raw files are read with the standard library and reduced by plain loops. The numbers of
-HolisticTraceAnalysis 0.5.0 were measured on the same files; a test reproduces each of them from the raw
-file by doing what that library does (round to microseconds, drop the last step, count synchronisation
-records as work), so that every difference has its reason.
+The raw files are read with the standard library and reduced by plain loops.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from functools import lru_cache
@@ -24,7 +20,6 @@ from torchtrt_viz.analysis import (
     idle_causes,
     kernel_types,
     launch_delays,
-    overlap,
     queue_length,
     temporal_breakdown,
 )
@@ -198,115 +193,6 @@ def test_copies_are_those_of_the_file(path: Path) -> None:
     ]
     assert table["bytes"].sum() == sum(sizes)
     assert table["total_ns"].sum() == sum(e["dur"] for e in events)
-
-
-# -- HolisticTraceAnalysis ---------------------------------------------------------------------------------
-
-HTA = {  # idle, compute, non-compute, kernel time in µs; overlap in percent
-    "a100_alexnet_cuda_sync.json.gz": (12929684, 10637, 55690, 12996011, None),
-    "a100_ddp_nccl_fwdbwd.json.gz": (338781, 75169, 21636, 435586, 14.31),
-    "a100_rank0_of16_train.json.gz": (705853, 143836, 166865, 1016554, 1.37),
-    "a100_triton_cuda_driver.json.gz": (0, 94, 0, 94, None),
-    "b200_eager_pystacks_rank0_of8.json.gz": (73669, 10153, 664, 84486, 0.0),
-    "legacy_category_names_rank1.json.gz": (1599, 30, 0, 1629, None),
-    "legacy_tb_plugin_resnet50.json.gz": (4264063, 964761, 14843, 5243667, None),
-    "mi210_gpu_only.json.gz": (1199, 4780, 0, 5979, None),
-    "mi250_rocm62_minitoy.json.gz": (8780, 96, 35, 8911, None),
-    "multirank_sampled_rank-0.json.gz": (321378, 106252, 172428, 600058, 11.81),
-    "multirank_sampled_rank-1.json.gz": (328671, 135548, 136455, 600674, 20.05),
-    "quirk_plain_json_backward_thread.json": (0, 45, 0, 45, None),
-}
-
-
-def _hta_events(path: Path) -> list[dict[str, Any]]:
-    """Return what that library takes for work on a stream, as it sees it."""
-    raw = [e for e in _raw(path) if e.get("cat") not in ("Trace", None)]
-    fractional = any(e["ts"] % 1000 for e in raw)
-    out = []
-    for event in raw:
-        args = event.get("args") or {}
-        start, end = event["ts"] / 1000, (event["ts"] + event["dur"]) / 1000
-        if fractional:
-            start, end = math.ceil(start), math.floor(end)
-        stream = args["stream"] if isinstance(args.get("stream"), int) else -1
-        out.append(
-            {
-                "name": event["name"],
-                "cat": event["cat"],
-                "ts": start,
-                "dur": end - start,
-                "stream": stream,
-                "correlation": args.get("correlation", -1),
-            }
-        )
-    return out
-
-
-def _hta_work(path: Path) -> list[dict[str, Any]]:
-    events = _hta_events(path)
-    work = [e for e in events if e["stream"] != -1]
-    steps = {e["name"] for e in events if "ProfilerStep" in e["name"]}
-    if len(steps) > 1:
-        last = max(e["ts"] for e in events if e["name"] in steps)
-        kept = {e["correlation"] for e in events if e["stream"] == -1 and e["ts"] < last}
-        work = [e for e in work if e["correlation"] in kept]
-    return work
-
-
-def _hta_kind(name: str) -> str:
-    if re.match(r"^nccl.*Kernel", name):
-        return "communication"
-    if re.match(r"(^Memcpy)|(^Memset)|(^dma)", name):
-        return "memory"
-    return "other" if re.match(r"(.*(Memcpy)|(Memset))|(.*Sync)", name) else "compute"
-
-
-@pytest.mark.parametrize("name", HTA)
-def test_what_that_library_reports_follows_from_what_it_does_to_the_file(corpus: Path, name: str) -> None:
-    work = _hta_work(corpus / "kineto" / name)
-    busy = raw_kineto.length(raw_kineto.union(work))
-    span = max(e["ts"] + e["dur"] for e in work) - min(e["ts"] for e in work)
-    compute = raw_kineto.union([e for e in work if _hta_kind(e["name"]) == "compute"])
-    idle, compute_time, non_compute, kernel_time, overlapped = HTA[name]
-    assert (span - busy, raw_kineto.length(compute)) == (idle, compute_time)
-    assert (busy - raw_kineto.length(compute), span) == (non_compute, kernel_time)
-    communication = raw_kineto.union([e for e in work if _hta_kind(e["name"]) == "communication"])
-    if overlapped is not None:
-        share = raw_kineto.intersection(communication, compute) / raw_kineto.length(communication)
-        assert round(100 * share, 2) == overlapped
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "legacy_category_names_rank1.json.gz",
-        "legacy_tb_plugin_resnet50.json.gz",
-        "quirk_plain_json_backward_thread.json",
-    ],
-)
-def test_where_nothing_is_rounded_or_dropped_both_agree_exactly(corpus: Path, name: str) -> None:
-    (row,) = temporal_breakdown(_loaded(corpus / "kineto" / name)).to_dict("records")
-    ours = tuple(row[key] / 1000 for key in ("idle_ns", "compute_ns", "non_compute_ns", "span_ns"))
-    assert ours == HTA[name][:4]
-
-
-def test_both_agree_on_the_steps_that_are_kept(corpus: Path) -> None:
-    """On the same kernels of a trace in whole microseconds, breakdown and overlap are equal."""
-    for name in (
-        "multirank_sampled_rank-0.json.gz",
-        "multirank_sampled_rank-1.json.gz",
-        "a100_rank0_of16_train.json.gz",
-    ):
-        path = corpus / "kineto" / name
-        kept = {e["correlation"] for e in _hta_work(path)}
-        trace = _loaded(path)
-        part = trace.select(trace.spans["correlation"].isin(kept).to_numpy())
-        (row,) = temporal_breakdown(part).to_dict("records")
-        assert (
-            tuple(row[key] / 1000 for key in ("idle_ns", "compute_ns", "non_compute_ns", "span_ns"))
-            == HTA[name][:4]
-        )
-        assert round(overlap(part)["overlap_pct"][0], 2) == HTA[name][4]
 
 
 # -- TraceLens ---------------------------------------------------------------------------------------------
