@@ -270,14 +270,16 @@ def test_eleven_thousand_detailed_layers_take_no_longer_than_plain_json(tmp_path
     assert len(engine.layers) == 11_329
     assert engine.layers["in_profile"].all()
     assert engine.layers["module"].iloc[-1] == "/block113"
-    ratios = []
-    for _ in range(5):
+    taken: dict[str, list[float]] = {"ours": [], "plain": []}
+    for _ in range(7):
         begin = time.process_time()
         ours()
         middle = time.process_time()
         plain()
-        ratios.append((middle - begin) / (time.process_time() - middle))
-    assert sorted(ratios)[2] < 2, ratios
+        taken["plain"].append(time.process_time() - middle)
+        taken["ours"].append(middle - begin)
+    # the best of each: what else the machine does only ever adds
+    assert min(taken["ours"]) < 2 * min(taken["plain"]), taken
 
 
 def test_every_file_of_the_corpus_is_recognised_and_loads(corpus):
