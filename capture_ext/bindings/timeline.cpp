@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "bindings/handover.hpp"
+#include "columns/name_search.hpp"
 #include "columns/timeline_index.hpp"
 
 namespace torchtrt_viz::bindings {
@@ -55,6 +56,19 @@ Column<const T> borrow(std::span<const T> values, nb::handle owner) {
 }  // namespace
 
 void bind_timeline(nb::module_& m) {
+  m.def(
+      "names_with",
+      [](const nb::bytes& texts, const ConstColumn<std::int64_t>& offsets, const nb::bytes& wanted) {
+        std::vector<std::uint8_t> out = [&] {
+          nb::gil_scoped_release released;
+          return names_with({texts.c_str(), texts.size()}, view(offsets), {wanted.c_str(), wanted.size()});
+        }();
+        return give(std::move(out));
+      },
+      nb::arg("texts"), nb::arg("offsets"), nb::arg("wanted"),
+      "Return one byte per name: 1 where it contains `wanted`.\n\n"
+      "Name k is texts[offsets[k]:offsets[k + 1]]. Raises ValueError for offsets that do not fit.");
+
   nb::class_<TimelineIndex>(
       m, "TimelineIndex",
       "Level-of-detail index of spans: lanes without overlap, exact busy time of any pixel "
@@ -172,6 +186,13 @@ void bind_timeline(nb::module_& m) {
             return give(std::move(out));
           },
           nb::arg("names") = nb::none(), nb::arg("rows") = nb::none())
+      .def_prop_ro(
+          "name_counts",
+          [](nb::object self) {
+            const auto& index = nb::cast<const TimelineIndex&>(self);
+            return borrow(std::span<const std::int64_t>(index.name_counts()), self);
+          },
+          "Spans of every name, by its code.")
       .def(
           "whole",
           [](nb::object self) {

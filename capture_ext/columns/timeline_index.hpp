@@ -12,6 +12,8 @@
 
 namespace torchtrt_viz {
 
+class Marks;
+
 // A track with several lanes also has a cover: the union of its spans, which is what it looks like collapsed.
 enum class LaneKind : std::uint8_t { spans = 0, cover = 1 };
 
@@ -117,6 +119,8 @@ class TimelineIndex {
                                 std::int32_t lane, bool forward) const;
   // How many spans of each lane are marked.
   [[nodiscard]] std::vector<std::int64_t> count_marked(const Marked& marked) const;
+  // How many spans carry each name, by code. What lies in covers is not counted twice.
+  [[nodiscard]] const std::vector<std::int64_t>& name_counts() const { return name_counts_; }
 
   // The index's own columns, lane after lane, for those who want to send them whole.
   [[nodiscard]] std::span<const std::int64_t> starts() const { return start_; }
@@ -126,6 +130,7 @@ class TimelineIndex {
 
  private:
   struct Cell;
+  struct LaneView;
   class Walk;
 
   [[nodiscard]] std::int64_t dur(std::size_t i) const {
@@ -138,7 +143,11 @@ class TimelineIndex {
                                                              std::int64_t t1) const;
   [[nodiscard]] std::size_t longest(std::size_t from, std::size_t to) const;
   void wide(std::size_t from, std::size_t to, std::int64_t at_least, std::vector<std::uint32_t>& out) const;
-  [[nodiscard]] bool is_marked(const Marked& marked, std::size_t i) const;
+  [[nodiscard]] LaneView look_at(const Lane& lane, const ViewRequest& request,
+                                 const std::vector<std::int64_t>& edges, const Marks& marks) const;
+  [[nodiscard]] std::vector<std::uint8_t> marked_columns(std::size_t from, std::size_t to,
+                                                         const std::vector<std::int64_t>& edges,
+                                                         const Marks& marks) const;
   void grow_tree();
 
   std::vector<Lane> lanes_;
@@ -148,6 +157,7 @@ class TimelineIndex {
   std::vector<std::uint32_t> row_;
   std::vector<std::vector<std::uint32_t>> tree_;  // per level: position of the longest span of each block
   std::vector<std::uint32_t> lanes_of_track_;     // per track + 1: its lanes in lanes_
+  std::vector<std::int64_t> name_counts_;         // per name code: its spans
   std::size_t names_ = 0;                         // one more than the largest name code
   std::int64_t first_ns_ = 0;
   std::int64_t last_ns_ = 0;

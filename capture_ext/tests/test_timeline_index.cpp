@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -112,6 +113,56 @@ TEST(several_threads_read_one_index) {
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(std::accumulate(same.begin(), same.end(), 0) == 4);
+}
+
+// Wide views are computed by several threads; the answer is that of one lane after the other.
+TEST(a_view_of_many_lanes_is_that_of_each_lane) {
+  const Spans spans = random_spans(5, 40000, 2000000);
+  const TimelineIndex index = spans.index();
+  const std::vector<std::int32_t> lanes = all_lanes(index);
+  const std::vector<std::uint8_t> marks{0, 1, 0, 1, 1, 0, 0, 0};
+  constexpr std::int32_t width = 3000;
+  CHECK(lanes.size() * width > 400000);
+  const View all = index.view({-1500000, 1900000, width, lanes, 3, 0, {marks, {}}});
+  std::size_t columns = 0;
+  std::size_t rows = 0;
+  for (const std::int32_t lane : lanes) {
+    const std::vector<std::int32_t> one{lane};
+    const View alone = index.view({-1500000, 1900000, width, one, 3, 0, {marks, {}}});
+    CHECK(all.mode[static_cast<std::size_t>(lane)] == alone.mode[0]);
+    for (std::size_t k = 0; k < alone.column_busy.size(); ++k, ++columns) {
+      CHECK(all.column_busy[columns] == alone.column_busy[k]);
+      CHECK(all.column_marked[columns] == alone.column_marked[k]);
+      CHECK(all.column_busy[columns] == 0 ||
+            all.names[all.column_name[columns]] == alone.names[alone.column_name[k]]);
+    }
+    for (std::size_t k = 0; k < alone.span_row.size(); ++k, ++rows)
+      CHECK(all.span_row[rows] == alone.span_row[k]);
+  }
+  CHECK(columns == all.column_busy.size() && rows == all.span_row.size());
+}
+
+TEST(a_lane_that_is_not_there_is_refused_before_any_thread_starts) {
+  const TimelineIndex index = random_spans(5, 100, 1000).index();
+  std::vector<std::int32_t> lanes(4000, 0);
+  lanes.back() = 1 << 20;
+  bool refused = false;
+  try {
+    (void)index.view({0, 1000, 1000, lanes, 0, 0, {}});
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  CHECK(refused);
+}
+
+TEST(counts_by_name_leave_covers_out) {
+  const Spans spans = random_spans(3, 5000, 4000);
+  const TimelineIndex index = spans.index();
+  std::vector<std::int64_t> expected(8);
+  for (const std::int32_t name : spans.name) {
+    if (name >= 0) ++expected[static_cast<std::size_t>(name)];
+  }
+  CHECK(index.name_counts() == expected);
 }
 
 }  // namespace

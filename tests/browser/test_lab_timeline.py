@@ -141,6 +141,61 @@ def test_search_in_the_browser_reaches_python(notebook):
     notebook.wait_python("w.search == ''")
 
 
+SENT = """() => {
+  const model = document.querySelector('.tv-root').timeline.source.wire.model;
+  if (!window.sent) {
+    window.sent = [];
+    const send = model.send.bind(model);
+    model.send = (content, ...more) => { window.sent.push(content); return send(content, ...more); };
+  }
+  window.sent.length = 0;
+}"""
+
+
+def test_a_search_and_its_first_match_cost_one_message(notebook):
+    if notebook.visit.run("t.source.whole"):
+        pytest.skip("needs no message at all")
+    notebook.python("w.zoom()")
+    notebook.wait("t.t0 === 0")
+    notebook.visit.settle()
+    notebook.page.evaluate(SENT)
+    notebook.page.locator(".tv-search").fill("gelu")
+    notebook.page.keyboard.press("Enter")
+    notebook.wait("/gelu/.test(t.selected?.name) && !t.parts.panel.hidden")
+    sent = notebook.page.evaluate("() => window.sent.map((m) => m.requests?.map((r) => r.op) ?? [m.op])")
+    assert sent[0] == ["search", "view", "step"]
+    assert {op for ops in sent[1:] for op in ops} <= {"view", "counters"}, "details and links came with the match"
+    expected = notebook.python("print(trace.spans['name'].astype(str).str.contains('gelu').sum())")
+    notebook.page.wait_for_function(
+        f"() => document.querySelector('.tv-matches').innerText === '{expected} matches'"
+    )
+    notebook.page.keyboard.press("Escape")
+    notebook.python("w.select()")
+    notebook.wait("t.selected === null && !t.view.marked")
+
+
+def test_a_wide_step_shows_what_is_known_before_the_kernel_answers(notebook):
+    if notebook.visit.run("t.source.whole"):
+        pytest.skip("the browser computes every view itself")
+    notebook.python("w.zoom()")
+    notebook.wait("t.t0 === 0")
+    notebook.visit.settle()
+    ink = (
+        "(() => { const d = t.parts.lanes.getContext('2d').getImageData(0, 0, t.parts.lanes.width, 60).data;"
+        " let n = 0; for (let i = 0; i < d.length; i += 4) if (d[i + 2] - d[i] > 40) n++; return n; })()"
+    )
+    everything = notebook.visit.run(ink)
+    notebook.visit.run("t.setRange(t.length * 0.5, t.length * 0.501)")
+    notebook.visit.settle()
+    # Zoomed out again, the picture is there in the same task, while the request is still under way.
+    at_once = notebook.visit.run(f"(t.setRange(0, t.length), t.drawNow(), [t.fetching, {ink}])")
+    assert at_once[0] is True
+    assert everything > 300
+    assert at_once[1] > 0.5 * everything
+    notebook.visit.settle()
+    assert notebook.visit.run(ink) == everything
+
+
 def test_arranging_reaches_python_and_comes_back(notebook):
     notebook.page.locator(".tv-root").focus()
     notebook.page.keyboard.press("c")

@@ -319,6 +319,10 @@ def test_empty_and_wrong_columns():
             np.zeros(2, np.int32), np.zeros(1, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int32),
             np.zeros(1, np.uint8),
         )  # fmt: skip
+    names_with = native("columns").names_with
+    for offsets in ([], [1, 2], [0, 3, 2], [0, 4]):
+        with pytest.raises(ValueError, match="offsets of names"):
+            names_with(b"abc", np.array(offsets, np.int64), b"a")
     one = index([0], [0], [5])
     with pytest.raises(ValueError, match="t1 > t0"):
         one.columns(5, 5, 10, 0)

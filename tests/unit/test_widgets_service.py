@@ -98,19 +98,61 @@ def test_search_marks_and_steps_through_every_match(service, trace):
     assert answer["count"] == len(expected)
     lanes = all_lanes(service)
     seen, place = [], {"start": -1, "lane": -1}
-    while True:
+    for _ in range(len(expected) + 1):
         answer, _ = ask(service, "step", lanes=lanes, t=place["start"], lane=place["lane"], forward=True)
         place = answer["place"]
-        if place is None:
-            break
         assert "gemm" in place["name"]
+        assert answer["detail"] == ask(service, "detail", row=place["row"])[0]
+        assert answer["links"] == ask(service, "links", row=place["row"])[0]
         seen.append(place["start"] + service.scene.origin_ns)
-    assert seen == sorted(expected["start_ns"].astype(int))
+    starts = sorted(expected["start_ns"].astype(int))
+    assert seen == [*starts, starts[0]], "after the last match comes the first"
+    back = ask(service, "step", lanes=lanes, t=place["start"], lane=place["lane"], forward=False)[0]["place"]
+    assert back["start"] + service.scene.origin_ns == starts[-1]
     marks, buffers = ask(service, "marks")
     assert (marks["names"], marks["rows"]) == (True, False)
     assert {service.scene.names[i] for i in np.flatnonzero(buffers[0])} == set(expected["name"])
     assert ask(service, "search", text="")[0]["count"] == 0
     assert ask(service, "step", lanes=lanes, t=0, lane=-1, forward=True)[0]["place"] is None
+
+
+def test_a_batch_is_answered_in_its_order(service):
+    lanes = all_lanes(service)
+    view = {"op": "view", "t0": 0, "t1": service.scene.length_ns, "width": 50, "lanes": lanes}
+    answer, buffers = ask(
+        service,
+        "batch",
+        requests=[{"op": "search", "text": "gelu"}, view, {"op": "nonsense"}, {"op": "names", "ids": [0]}],
+    )
+    search, seen, wrong, names = answer["answers"]
+    assert search["count"] > 0
+    assert seen["marked"] is True, "the view knows the search that was asked for before it"
+    assert (search["buffers"], seen["buffers"], wrong["buffers"], names["buffers"]) == (0, 11, 0, 0)
+    alone = service.answer(view)[1]
+    assert [b.tobytes() for b in buffers] == [b.tobytes() for b in alone]
+    assert wrong["error"] == "unknown request 'nonsense'"
+    assert names["names"] == [service.scene.names[0]]
+    assert "batch" in service.answer({"op": "batch", "requests": [{"op": "batch"}]})[0]["error"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "GEMM", "straße", "STRASSE", "\ud800", "é", "x" * 90, "gelugelu", "ß\x00"]
+)
+def test_matching_agrees_with_python_name_by_name(text):
+    service = Service(Scene.of(model_trace(steps=1)))
+    service.scene.names += ["Straße", "gelu", "gelu", "ge", "lu", "", "\ud800 lone", "É", "ß\x00b", "x" * 89]
+    got = service.matching(text)
+    assert got.tolist() == [text.casefold() in name.casefold() for name in service.scene.names]
+
+
+def test_a_name_and_its_rows_are_counted_alike(service, trace):
+    hits = service.matching("gemm")
+    rows = service.scene.scene_rows(
+        np.flatnonzero(trace.spans["name"].astype(str).str.contains("gemm").to_numpy())
+    )
+    assert service.mark(names=hits) == service.mark(rows=rows) == len(rows) > 0
+    assert service.mark(text="gemm") == service.mark(text="gemm") == len(rows)
+    assert service.mark() == 0
 
 
 def test_marks_are_sent_with_the_view(service):

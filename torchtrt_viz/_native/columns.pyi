@@ -5,6 +5,8 @@ def nest(
     track: NDArray[np.int32], start_ns: NDArray[np.int64], dur_ns: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], int]: ...
 
+def names_with(texts: bytes, offsets: NDArray[np.int64], wanted: bytes) -> NDArray[np.uint8]: ...
+
 _Place = tuple[int, int, int, int]  # row, lane, start_ns, dur_ns
 
 class TimelineIndex:
@@ -63,6 +65,8 @@ class TimelineIndex:
     def count_marked(
         self, names: NDArray[np.uint8] | None = None, rows: NDArray[np.uint8] | None = None
     ) -> NDArray[np.int64]: ...
+    @property
+    def name_counts(self) -> NDArray[np.int64]: ...
     def whole(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32]]: ...

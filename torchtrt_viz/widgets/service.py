@@ -1,7 +1,9 @@
 """Answers to what the front end of a timeline asks: plain data and binary buffers, no widget in sight.
 
 Requests and answers are JSON objects; arrays travel beside them as little-endian buffers. Times on the wire
-count from the scene's origin, so that they are exact in a double.
+count from the scene's origin, so that they are exact in a double. What the front end asks at one moment comes
+as one ``batch``, and an answer that names an event brings what is to be shown of it: in a notebook a message
+costs far more time than what it asks for.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz import schema
+from torchtrt_viz._native import native
 from torchtrt_viz.widgets.counters import CounterSeries, counter_series
 from torchtrt_viz.widgets.details import details, links
 from torchtrt_viz.widgets.scene import Place, Rows, Scene
@@ -51,8 +54,10 @@ class Service:
         self._lock = threading.Lock()
         self._marked_names: NDArray[np.uint8] | None = None
         self._marked_rows: NDArray[np.uint8] | None = None
-        self._folded: list[str] | None = None
+        self._text: str | None = None  # the search that the marks belong to
+        self._folded: tuple[bytes, NDArray[np.int64]] | None = None
         self._ops: dict[str, Callable[[dict[str, Any]], Answer]] = {
+            "batch": self._batch,
             "open": self._open,
             "view": self._view,
             "hit": self._hit,
@@ -94,30 +99,51 @@ class Service:
         With neither, nothing is marked. Returns how many events are.
         """
         if text:
+            with self._lock:
+                if text == self._text and self._marked_names is not None:
+                    return self._count(self._marked_names, None)
             names = self.matching(text)
         row_mask = None
         if rows is not None:
             row_mask = np.zeros(self.scene.blocks[-1].end if self.scene.blocks else 0, np.uint8)
             row_mask[rows] = 1
         with self._lock:
-            self._marked_names, self._marked_rows = names, row_mask
-        if names is None and row_mask is None:
-            return 0
-        counts = self.scene.index.count_marked(names, row_mask)
-        return int(counts[~self.scene.lane_is_cover].sum())
+            self._marked_names, self._marked_rows, self._text = names, row_mask, text
+        return self._count(names, row_mask)
+
+    def _count(self, names: NDArray[np.uint8] | None, rows: NDArray[np.uint8] | None) -> int:
+        index = self.scene.index
+        if rows is not None:
+            return int(index.count_marked(names, rows)[~self.scene.lane_is_cover].sum())
+        return 0 if names is None else int(index.name_counts[names[: len(index.name_counts)] != 0].sum())
 
     def matching(self, text: str) -> NDArray[np.uint8]:
         """Return one byte per name: 1 where it contains ``text``, whatever the case."""
         if self._folded is None:
-            self._folded = [name.casefold() for name in self.scene.names]
-        wanted = text.casefold()
-        return np.fromiter((wanted in name for name in self._folded), np.uint8, len(self._folded))
+            parts = [name.casefold().encode("utf-8", "surrogatepass") for name in self.scene.names]
+            ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
+            self._folded = b"".join(parts), np.concatenate([np.zeros(1, np.int64), ends])
+        wanted = text.casefold().encode("utf-8", "surrogatepass")
+        found: NDArray[np.uint8] = native("columns").names_with(*self._folded, wanted)
+        return found
 
     def _marks(self) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
         with self._lock:
             return self._marked_names, self._marked_rows
 
     # -- requests ------------------------------------------------------------------------------------
+
+    def _batch(self, request: dict[str, Any]) -> Answer:
+        """Answer several requests in their order; ``buffers`` of each answer says how many are its own."""
+        answers: list[dict[str, Any]] = []
+        buffers: list[Any] = []
+        for one in request["requests"]:
+            if one.get("op") == "batch":
+                raise ValueError("a batch cannot hold another")
+            answer, own = self.answer(one)
+            answers.append({**answer, "buffers": len(own)})
+            buffers += own
+        return {"answers": answers}, buffers
 
     def _open(self, request: dict[str, Any]) -> Answer:
         scene = self.scene
@@ -193,7 +219,7 @@ class Service:
     def _hit(self, request: dict[str, Any]) -> Answer:
         time = int(request["t"]) + self.scene.origin_ns
         found = self.scene.index.hit(int(request["lane"]), time, int(request.get("tolerance", 0)))
-        return {"place": self._place(None if found is None else Place(*found))}, []
+        return self._found(found), []
 
     def _neighbour(self, request: dict[str, Any]) -> Answer:
         found = self.scene.index.neighbour(
@@ -202,10 +228,21 @@ class Service:
             int(request["row"]),
             int(request["step"]),
         )
-        return {"place": self._place(None if found is None else Place(*found))}, []
+        return self._found(found), []
 
     def _locate(self, request: dict[str, Any]) -> Answer:
         return {"place": self._place(self.scene.locate(int(request["row"])))}, []
+
+    def _found(self, found: tuple[int, int, int, int] | None) -> dict[str, Any]:
+        """Return a place, and what the front end shows of what it has chosen."""
+        if found is None:
+            return {"place": None}
+        row = found[0]
+        return {
+            "place": self._place(Place(*found)),
+            "detail": details(self.scene, row),
+            "links": self._linked(row),
+        }
 
     def _place(self, place: Place | None) -> dict[str, Any] | None:
         if place is None:
@@ -225,8 +262,11 @@ class Service:
         return details(self.scene, int(request["row"])), []
 
     def _links(self, request: dict[str, Any]) -> Answer:
-        found, total = links(self.scene, int(request["row"]))
-        return {"links": [link.to_dict(self.scene.origin_ns) for link in found], "total": total}, []
+        return self._linked(int(request["row"])), []
+
+    def _linked(self, row: int) -> dict[str, Any]:
+        found, total = links(self.scene, row)
+        return {"links": [link.to_dict(self.scene.origin_ns) for link in found], "total": total}
 
     def _search(self, request: dict[str, Any]) -> Answer:
         text = str(request.get("text", ""))
@@ -245,15 +285,17 @@ class Service:
         names, rows = self._marks()
         if names is None and rows is None:
             return {"place": None}, []
-        found = self.scene.index.next_marked(
-            np.asarray(request["lanes"], np.int32),
-            int(request["t"]) + self.scene.origin_ns,
-            int(request["lane"]),
-            bool(request["forward"]),
-            names,
-            rows,
+        lanes = np.asarray(request["lanes"], np.int32)
+        forward = bool(request["forward"])
+        index = self.scene.index
+        time = min(
+            max(int(request["t"]) + self.scene.origin_ns, self.scene.origin_ns - 1), self.scene.end_ns + 1
         )
-        return {"place": self._place(None if found is None else Place(*found))}, []
+        found = index.next_marked(lanes, time, int(request["lane"]), forward, names, rows)
+        if found is None:  # around the end
+            time = self.scene.origin_ns if forward else self.scene.end_ns
+            found = index.next_marked(lanes, time, -1, forward, names, rows)
+        return self._found(found), []
 
     def _names(self, request: dict[str, Any]) -> Answer:
         ids = [int(code) for code in request["ids"]][:5_000]

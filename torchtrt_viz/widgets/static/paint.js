@@ -87,8 +87,8 @@ function packed([r, g, b]) {
 /**
  * Paints the lanes.
  *
- * `scene` has: theme, colorBy, width, height, scroll, t0, t1, rows, view, counters, selection, hover, cursor,
- * measure, links, sectionOf(lane), fillOf(name), nameText(name).
+ * `scene` has: theme, colorBy, width, height, scroll, t0, t1, rows, view, overview, before, marks, counters, selected, hover,
+ * cursor, measure, links, sectionOf(lane), fillOf(name), nameText(name).
  */
 export function paint(context, scene) {
   const { theme, width, height } = scene;
@@ -102,9 +102,10 @@ export function paint(context, scene) {
   const bottom = sums ? sums.y - scene.scroll : height;
   for (const row of visible) background(context, scene, row);
   grid(context, scene, bottom);
+  beyond(context, scene, visible);
   for (const row of visible) {
     const y = row.y - scene.scroll;
-    if (row.type === "lane") lane(context, scene, row, y);
+    if (row.type === "lane") lane(context, scene, row, y, scene.view?.lanes.has(row.lane) ? scene.view : under(scene, row.lane));
     else if (row.type === "counter") counter(context, scene, row, y);
     else if (row.type === "aggregate") aggregate(context, scene, row, y);
   }
@@ -154,8 +155,31 @@ function grid(context, scene, bottom) {
   }
 }
 
-function lane(context, scene, row, y) {
-  const { view, theme } = scene;
+/** What is known of a lane beside the last view: coarsely all of it, or what was in sight before; else null. */
+function under(scene, lane) {
+  const serves = (other) => other && other !== scene.view && other.marks === scene.marks && other.lanes.has(lane);
+  return [scene.overview, scene.before].find(serves) ?? null;
+}
+
+/** Draws what lies beyond the last view as far as it is known, until the next view comes. */
+function beyond(context, scene, visible) {
+  const { view, width, height } = scene;
+  if (!view || (view.t0 <= Math.max(0, scene.t0) && view.t1 >= Math.min(scene.length, scene.t1))) return;
+  const x0 = Math.max(0, Math.min(width, xOf(scene, view.t0)));
+  const x1 = Math.max(0, Math.min(width, xOf(scene, view.t1)));
+  context.save();
+  context.beginPath();
+  context.rect(0, 0, x0, height);
+  context.rect(x1, 0, width - x1, height);
+  context.clip();
+  for (const row of visible) {
+    if (row.type === "lane" && view.lanes.has(row.lane)) lane(context, scene, row, row.y - scene.scroll, under(scene, row.lane));
+  }
+  context.restore();
+}
+
+function lane(context, scene, row, y, view) {
+  const { theme } = scene;
   const known = view?.lanes.get(row.lane);
   if (!known) {
     context.fillStyle = theme.grid; // not known yet
@@ -165,13 +189,12 @@ function lane(context, scene, row, y) {
   if (known.mode === 0) return;
   const top = y + 1;
   const height = row.height - 2;
-  if (known.mode === 2) columns(context, scene, known, top, height);
-  if (row.role === "instants") points(context, scene, known, top, height);
-  else spans(context, scene, row, known, top, height);
+  if (known.mode === 2) columns(context, scene, view, known, top, height);
+  if (row.role === "instants") points(context, scene, view, known, top, height);
+  else spans(context, scene, view, row, known, top, height);
 }
 
-function columns(context, scene, known, top, height) {
-  const { view } = scene;
+function columns(context, scene, view, known, top, height) {
   const from = Math.max(scene.t0, view.t0);
   const to = Math.min(scene.t1, view.t1);
   if (to <= from) return;
@@ -184,8 +207,8 @@ function columns(context, scene, known, top, height) {
   );
 }
 
-function spans(context, scene, row, known, top, height) {
-  const { view, theme, width } = scene;
+function spans(context, scene, view, row, known, top, height) {
+  const { theme, width } = scene;
   const side = theme[row.section];
   const scale = width / (scene.t1 - scene.t0);
   const gpu = row.section === "gpu";
@@ -257,8 +280,8 @@ function hatch(context, x, top, width, height, color) {
   context.restore();
 }
 
-function points(context, scene, known, top, height) {
-  const { view, theme } = scene;
+function points(context, scene, view, known, top, height) {
+  const { theme } = scene;
   const scale = scene.width / (scene.t1 - scene.t0);
   for (let i = known.from; i < known.to; i++) {
     const x = (view.base + view.start[i] - scene.t0) * scale;

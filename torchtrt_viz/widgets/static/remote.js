@@ -2,37 +2,66 @@
 
 import { View, typed } from "./view.js";
 
-/** Requests over a widget's custom messages. */
+/**
+ * Requests over a widget's custom messages.
+ *
+ * With `batches`, what is asked at one moment travels as one message and is answered by one: the notebook's way
+ * to the kernel and back takes many times longer than the kernel takes to answer.
+ */
 export class Wire {
-  constructor(model) {
+  constructor(model, { batches = false } = {}) {
     this.model = model;
-    this.waiting = new Map();
+    this.batches = batches;
+    this.queue = [];
+    this.waiting = new Map(); // id -> what was asked, in order
     this.next = 1;
     this.prefix = Math.random().toString(36).slice(2, 10); // several views of one widget hear every answer
-    this.listen = (message, buffers) => {
-      const waiting = this.waiting.get(message?.reply);
-      if (!waiting) return;
-      this.waiting.delete(message.reply);
-      this.traffic = (buffers ?? []).reduce((sum, buffer) => sum + buffer.byteLength, 0);
-      if (message.error) waiting.reject(new Error(message.error));
-      else waiting.resolve({ ...message, buffers: buffers ?? [] });
-    };
+    this.listen = (message, buffers) => this.hear(message, buffers ?? []);
     model.on("msg:custom", this.listen);
   }
 
   ask(op, content = {}) {
-    const id = `${this.prefix}-${this.next++}`;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      this.model.send({ ...content, op, id });
+      this.queue.push({ request: { ...content, op }, resolve, reject });
+      if (!this.batches) this.send();
+      else if (this.queue.length === 1) queueMicrotask(() => this.send());
+    });
+  }
+
+  send() {
+    const asked = this.queue.splice(0);
+    if (!asked.length) return;
+    const id = `${this.prefix}-${this.next++}`;
+    this.waiting.set(id, asked);
+    const requests = asked.map((one) => one.request);
+    this.model.send(requests.length === 1 ? { ...requests[0], id } : { op: "batch", requests, id });
+  }
+
+  hear(message, buffers) {
+    const asked = this.waiting.get(message?.reply);
+    if (!asked) return;
+    this.waiting.delete(message.reply);
+    this.traffic = buffers.reduce((sum, buffer) => sum + buffer.byteLength, 0);
+    let at = 0;
+    asked.forEach(({ resolve, reject }, i) => {
+      const answer = message.answers ? message.answers[i] : message;
+      const own = message.answers ? buffers.slice(at, (at += answer.buffers)) : buffers;
+      if (answer.error) reject(new Error(answer.error));
+      else resolve({ ...answer, buffers: own });
     });
   }
 
   close() {
     this.model.off("msg:custom", this.listen);
-    for (const { reject } of this.waiting.values()) reject(new Error("closed"));
+    const left = [...this.queue.splice(0), ...[...this.waiting.values()].flat()];
     this.waiting.clear();
+    for (const { reject } of left) reject(new Error("closed"));
   }
+}
+
+/** A place with what came along to be shown of it, or null. */
+function placeOf({ place, detail, links }) {
+  return place && detail ? { ...place, about: { detail, links } } : place;
 }
 
 /** What sources over a wire share: names by number, details, links. */
@@ -124,11 +153,11 @@ export class RemoteSource extends KernelSource {
   }
 
   async hit(lane, t, tolerance) {
-    return (await this.wire.ask("hit", { lane, t: Math.round(t), tolerance: Math.round(tolerance) })).place;
+    return placeOf(await this.wire.ask("hit", { lane, t: Math.round(t), tolerance: Math.round(tolerance) }));
   }
 
   async neighbour(place, step) {
-    return (await this.wire.ask("neighbour", { lane: place.lane, start: place.start, row: place.row, step })).place;
+    return placeOf(await this.wire.ask("neighbour", { lane: place.lane, start: place.start, row: place.row, step }));
   }
 
   async search(text) {
@@ -136,7 +165,7 @@ export class RemoteSource extends KernelSource {
   }
 
   async step(lanes, t, lane, forward) {
-    return (await this.wire.ask("step", { lanes, t: Math.round(t), lane, forward })).place;
+    return placeOf(await this.wire.ask("step", { lanes, t: Math.round(t), lane, forward }));
   }
 
   async refreshMarks() {}

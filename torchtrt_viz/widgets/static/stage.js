@@ -11,6 +11,7 @@ export const MINIMAP = 34;
 const LEAST_SPAN = 20; // ns: finer than any clock that we meet
 const OVERSCAN = 0.25; // of the width, fetched beyond each edge
 const OVERSCAN_Y = 150; // px
+const OVERVIEW_AFTER = 250; // ms without a new view
 
 export class Stage {
   constructor(source, store) {
@@ -24,6 +25,7 @@ export class Stage {
     this.labelWidth = 210;
     this.width = this.height = 0;
     this.view = null;
+    this.overview = this.before = null; // all of the time, and the view before: drawn where `view` does not reach
     this.counters = null;
     this.selected = this.hover = this.box = this.measure = this.pointer = this.cursor = null;
     this.links = [];
@@ -32,7 +34,7 @@ export class Stage {
     this.marks = 0; // counts changes of what is marked
     this.trouble = "";
     this.labelKey = "";
-    this.animation = null;
+    this.animation = this.goal = null;
     source.onNames = () => this.draw();
   }
 
@@ -68,33 +70,45 @@ export class Stage {
     return this.t0 + (x / this.width) * (this.t1 - this.t0);
   }
 
-  /** Shows [t0, t1], kept within reach of the trace. */
+  /** [t0, t1], kept within reach of the trace. */
+  within(t0, t1) {
+    const span = Math.min(Math.max(t1 - t0, LEAST_SPAN), 1.2 * this.length);
+    const middle = Math.min(Math.max((t0 + t1) / 2, -0.02 * this.length), 1.02 * this.length);
+    return [middle - span / 2, middle + span / 2];
+  }
+
+  /** Shows [t0, t1], as far as it is within reach. */
   setRange(t0, t1, { tell = true } = {}) {
     if (!(t1 > t0)) return;
-    const reach = 1.2 * this.length;
-    const span = Math.min(Math.max(t1 - t0, LEAST_SPAN), reach);
-    const middle = Math.min(Math.max((t0 + t1) / 2, -0.02 * this.length), 1.02 * this.length);
-    this.animation = null;
-    this.t0 = middle - span / 2;
-    this.t1 = middle + span / 2;
+    this.animation = this.goal = null;
+    this.move(...this.within(t0, t1), tell);
+  }
+
+  move(t0, t1, tell) {
+    this.t0 = t0;
+    this.t1 = t1;
     if (tell) this.tellRange();
-    this.draw();
+    this.refresh();
   }
 
   /** The same, gliding there. */
   glide(t0, t1) {
+    if (!(t1 > t0)) return;
     if (window.matchMedia("(prefers-reduced-motion: reduce)").matches || !this.width) return this.setRange(t0, t1);
     const from = this.range();
+    const to = this.within(t0, t1);
     const began = performance.now();
     const step = (now) => {
       if (this.animation !== step) return;
-      const share = Math.min(1, (now - began) / 140);
+      const share = Math.min(1, Math.max(0, (now - began) / 140));
       const eased = 1 - (1 - share) ** 3;
-      this.setRange(from.t0 + (t0 - from.t0) * eased, from.t1 + (t1 - from.t1) * eased, { tell: share === 1 });
-      this.animation = share < 1 ? step : null;
+      if (share === 1) this.animation = this.goal = null;
+      this.move(from.t0 + (to[0] - from.t0) * eased, from.t1 + (to[1] - from.t1) * eased, share === 1);
       if (this.animation) requestAnimationFrame(step);
     };
     this.animation = step;
+    this.goal = to; // what the kernel is asked for while the picture moves
+    this.refresh();
     requestAnimationFrame(step);
   }
 
@@ -110,24 +124,33 @@ export class Stage {
     return [...new Set(rows.filter((row) => row.type === "lane").map((row) => row.lane))];
   }
 
+  /** Draws in the next frame; what the kernel has to be asked for is asked now. */
+  refresh() {
+    if (!this.source.whole && this.width > 0 && !this.closed) this.fetchView();
+    this.draw();
+  }
+
   /** Asks for a view if what is known does not serve; the last one stays, scaled, until the answer comes. */
   fetchView() {
-    const px = (this.t1 - this.t0) / this.width;
+    const [t0, t1] = (!this.source.whole && this.goal) || [this.t0, this.t1];
+    const px = (t1 - t0) / this.width;
     const { view } = this;
     const sharp = view && Math.abs((view.t1 - view.t0) / view.width / px - 1) < 0.01;
-    if (sharp && view.marks === this.marks && view.covers(Math.max(this.t0, -this.length), this.t1, this.lanesInSight(0))) return;
+    if (sharp && view.marks === this.marks && view.covers(Math.max(t0, -this.length), t1, this.lanesInSight(0))) return;
     if (this.fetching) return; // its answer draws, and drawing asks again
     const margin = Math.round(this.width * OVERSCAN);
     const request = {
-      t0: Math.round(this.t0 - margin * px),
-      t1: Math.max(Math.round(this.t1 + margin * px), Math.round(this.t0 - margin * px) + 1),
+      t0: Math.round(t0 - margin * px),
+      t1: Math.max(Math.round(t1 + margin * px), Math.round(t0 - margin * px) + 1),
       width: Math.min(4000, this.width + 2 * margin),
       lanes: this.lanesInSight(OVERSCAN_Y),
     };
     const { marks } = this;
     const take = (answer) => {
       answer.marks = marks;
+      this.before = this.view;
       this.view = answer;
+      if (answer.t0 <= 0 && answer.t1 >= this.length) this.overview = answer;
       this.trouble = "";
     };
     const answer = this.source.view(request);
@@ -151,9 +174,27 @@ export class Stage {
         clearTimeout(this.patience);
         this.fetching = false;
         if (!this.trouble) this.failed = 0;
-        if ((this.failed ?? 0) < 3) this.draw();
-        else status(this);
+        if ((this.failed ?? 0) >= 3) status(this);
+        else this.drawArrived();
+        this.fetchOverviewLater();
       });
+  }
+
+  /** After a pause, gets the coarse view of the lanes in sight, which is what a wide step shows at once. */
+  fetchOverviewLater() {
+    clearTimeout(this.pausing);
+    if (this.closed || this.failed) return;
+    this.pausing = setTimeout(() => {
+      const lanes = this.lanesInSight(OVERSCAN_Y);
+      const { marks, overview } = this;
+      if (this.closed || this.fetching || (overview?.marks === marks && overview.covers(0, this.length, lanes))) return;
+      Promise.resolve(this.source.view({ t0: 0, t1: this.length, width: Math.min(4000, this.width), lanes })).then(
+        (view) => {
+          if (marks === this.marks) this.overview = Object.assign(view, { marks });
+        },
+        () => {}, // the next view says what is wrong
+      );
+    }, OVERVIEW_AFTER);
   }
 
   fetchCounters() {
@@ -186,7 +227,7 @@ export class Stage {
   /** Something was marked or unmarked. */
   marksChanged() {
     this.marks++;
-    this.draw();
+    this.refresh();
   }
 
   // -- drawing ----------------------------------------------------------------------------------------
@@ -197,6 +238,14 @@ export class Stage {
       this.scheduled = null;
       if (!this.closed) this.drawNow();
     });
+  }
+
+  /** Draws what has just come, without waiting for the next frame. */
+  drawArrived() {
+    if (this.closed || document.hidden) return this.draw();
+    cancelAnimationFrame(this.scheduled);
+    this.scheduled = null;
+    this.drawNow();
   }
 
   drawNow() {

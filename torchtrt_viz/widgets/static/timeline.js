@@ -65,6 +65,7 @@ export class Timeline extends Stage {
   close() {
     this.closed = true;
     clearTimeout(this.later);
+    clearTimeout(this.pausing);
     for (const close of this.closers) close();
     this.source.close?.();
   }
@@ -224,12 +225,17 @@ export class Timeline extends Stage {
       return;
     }
     this.announce(`${place.name ?? ""}, ${spentOn(this.sectionOf(place.lane))} ${duration(place.dur)}`);
-    const [detail, links] = await Promise.all([this.source.detail(place.row, place), this.source.links(place.row, place)]);
+    const { detail, links } = place.about ?? (await this.about(place));
     if (this.selected?.row !== place.row) return;
     this.links = links?.links ?? [];
     this.parts.panel.replaceChildren(...spanDetails(this, detail, links));
     this.parts.panel.hidden = false;
     this.draw();
+  }
+
+  async about(place) {
+    const [detail, links] = await Promise.all([this.source.detail(place.row, place), this.source.links(place.row, place)]);
+    return { detail, links };
   }
 
   async takeSelection(selected) {
@@ -373,20 +379,19 @@ export class Timeline extends Stage {
     if (this.parts.search.value !== text) this.parts.search.value = text;
     this.searched = text;
     this.store.set("search", text);
-    const found = await this.source.search(text);
+    const answer = this.source.search(text);
+    this.marksChanged(); // the picture with these marks is asked for along with their number
+    const found = await answer;
     if (this.searched !== text) return;
     this.matches = found;
     this.parts.matches.textContent = text ? `${count(found)} ${found === 1 ? "match" : "matches"}` : "";
-    this.marksChanged();
   }
 
   async stepMatch(forward, first = false) {
     const { value } = this.parts.search;
-    if (first && value !== (this.searched ?? "")) await this.search(value);
+    if (first && value !== (this.searched ?? "")) this.search(value); // answered before the step
     const from = this.selected ?? { start: forward ? this.t0 : this.t1, lane: -1 };
-    const lanes = this.rows.searchLanes();
-    let place = await this.source.step(lanes, from.start, from.lane, forward);
-    if (!place) place = await this.source.step(lanes, forward ? -this.length : 2 * this.length, -1, forward); // around the end
+    const place = await this.source.step(this.rows.searchLanes(), from.start, from.lane, forward);
     if (!place) return this.announce("no matches");
     await this.select(place);
     this.show(place);

@@ -53,8 +53,11 @@ export const holdingAll = (Base) =>
       return this.index.countMarked(this.drawnLanes);
     }
 
+    /** The next marked event, around the end when there is none before it. */
     step(lanes, t, lane, forward) {
-      return this.index.marking ? this.named(this.index.step(lanes, t, lane, forward)) : null;
+      if (!this.index.marking) return null;
+      const found = this.index.step(lanes, t, lane, forward) ?? this.index.step(lanes, forward ? -1 : Infinity, -1, forward);
+      return this.named(found);
     }
 
     async totals(t0, t1, lanes) {
@@ -91,7 +94,7 @@ class WholeSource extends holdingAll(KernelSource) {
 
 /** Opens the source of a widget's model. */
 export async function openSource(model) {
-  const wire = new Wire(model);
+  const wire = new Wire(model, { batches: true });
   const answer = await wire.ask("open");
   return answer.whole ? new WholeSource(wire, answer) : new RemoteSource(wire, answer);
 }
