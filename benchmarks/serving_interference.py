@@ -37,7 +37,7 @@ from torchtrt_viz.serving import LocalProfiler, ProfileConfig, RankIdentity, Set
 from torchtrt_viz.serving.pipeline import ArtifactPipeline, status_of, write_rank_meta
 from torchtrt_viz.serving.staging import Job
 
-EVENTS_PER_MEGABYTE = 1050
+EVENTS_PER_MEGABYTE = 370
 LAYERS = 24
 
 

@@ -330,7 +330,7 @@ def test_full_disk_keeps_the_recording_and_goes_on_when_there_is_space(tmp_path,
 
 def test_parser_that_is_killed_or_hangs_or_lacks_memory_fails_the_job_alone(tmp_path, settings, monkeypatch):
     main = tmp_path / "main.py"
-    monkeypatch.setattr("torchtrt_viz.serving.parse_step._MAIN", main)
+    monkeypatch.setattr("torchtrt_viz.serving.child._MAIN", main)
     for code, timeout, expected in (
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 60, "SIGKILL"),
         ("import time; time.sleep(60)", 1, "given up"),
@@ -415,7 +415,7 @@ job = stage(target)
 if where == "staged":
     die()
 if where == "parsing":      # with the parser running
-    import torchtrt_viz.serving.parse_step as step
+    import torchtrt_viz.serving.child as step
     run = step.subprocess.run
     import threading
     step.subprocess.run = lambda *a, **k: (threading.Timer(0.15, die).start(), run(*a, **k))[1]
@@ -590,7 +590,7 @@ def _many(tmp_path: Path, ranks: int, count: int) -> None:
 
     def parsing(pid: str) -> bool:
         try:
-            return b"parse_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            return b"child_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:  # it has ended meanwhile
             return False
 

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.loaders.manifest import STAGING
-from torchtrt_viz.loaders.source import Source, archive_kind, archive_members
+from torchtrt_viz.loaders.source import TAR_BLOCK, Source, archive_kind, archive_members
 
 __all__ = ["MAX_FILES", "File", "MemberSource", "expand", "walk"]
 
@@ -78,7 +78,10 @@ class MemberSource(Source):
     @contextmanager
     def _raw(self) -> Iterator[BinaryIO]:
         try:
-            with self._outer.open() as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+            with (
+                self._outer.open() as stream,
+                tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BLOCK) as tar,
+            ):
                 for entry in tar:
                     if entry.name == self._inner and entry.isfile():
                         yield cast(BinaryIO, tar.extractfile(entry))

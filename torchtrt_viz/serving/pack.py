@@ -12,23 +12,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from torchtrt_viz.errors import CaptureError
-from torchtrt_viz.loaders.health import archive_damage
-from torchtrt_viz.loaders.manifest import (
-    INVENTORY,
-    INVENTORY_FORMAT,
-    RANK_META,
-    parse_inventory,
-)
+from torchtrt_viz.loaders.health import check_archive
+from torchtrt_viz.loaders.manifest import INVENTORY, INVENTORY_FORMAT, RANK_META
 from torchtrt_viz.loaders.rank_files import RAW_TRACE
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.loaders.source import TAR_BLOCK, Source
+from torchtrt_viz.serving.child import ask
 from torchtrt_viz.serving.durable import fsync_folder
+from torchtrt_viz.serving.settings import Settings
 from torchtrt_viz.serving.staging import PARSED_FILES, Job
 
-__all__ = ["Packed", "pack", "publish", "published_by", "verify"]
+__all__ = ["Packed", "checksum", "pack", "publish", "published_by", "verify"]
 
-_BLOCK = 1 << 20
-# Few large blocks: each one is a moment in which the engine's thread may have to wait for the interpreter.
-_BLOCKS: dict[str, Any] = {"bufsize": _BLOCK, "copybufsize": _BLOCK}
+# The fewer blocks, the fewer moments in which the engine's thread has to wait for the interpreter.
+_BLOCKS: dict[str, Any] = {"bufsize": TAR_BLOCK, "copybufsize": TAR_BLOCK}
 
 
 @dataclass(frozen=True)
@@ -146,47 +142,46 @@ def _inventory(job: Job, members: dict[str, tuple[int, str]]) -> bytes:
     )
 
 
-def verify(job: Job, packed: Packed) -> None:
-    """Read the archive again: its bytes against what was written, every member against what went in.
+def checksum(path: Path | str) -> tuple[int, str]:
+    """Return the size of a file in bytes and its SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    with open(path, "rb") as stream:
+        while block := stream.read(TAR_BLOCK):
+            digest.update(block)
+            size += len(block)
+    return size, digest.hexdigest()
+
+
+def verify(job: Job, packed: Packed, settings: Settings) -> None:
+    """Have the archive read again: its bytes against what was written, every member against what went in.
 
     Raises
     ------
     CaptureError
-        When anything differs; the archive is then not published.
+        When anything differs, or it could not be read; the archive is then not published.
     """
-    digest, size = hashlib.sha256(), 0
-    with job.unpublished.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-            size += len(block)
-    if (size, digest.hexdigest()) != (packed.bytes, packed.sha256):
+    read = ask("read back", str(job.unpublished), settings, "reading the archive back")
+    if (read["bytes"], read["sha256"]) != (packed.bytes, packed.sha256):
         raise CaptureError(
-            f"{job.unpublished} is not what was written to it ({size} bytes, {packed.bytes} were written): "
-            "the disk is faulty, or something changed the file"
+            f"{job.unpublished} is not what was written to it ({read['bytes']} bytes, {packed.bytes} were "
+            "written): the disk is faulty, or something changed the file"
         )
-    damage = archive_damage(Source(job.unpublished))
-    if damage is not None:
-        raise CaptureError(f"{job.unpublished} cannot be read back: {damage}")
-    if _listed(job.unpublished) != packed.members:
-        raise CaptureError(f"{job.unpublished} lists other members than were packed")
-
-
-def _read_inventory(archive: Path) -> tuple[bytes, str]:
-    source = Source(archive, INVENTORY)
-    return source.read(limit=64 << 20), source.name
-
-
-def _listed(archive: Path) -> dict[str, tuple[int, str]]:
-    return parse_inventory(*_read_inventory(archive))
+    if read["damage"] is not None:
+        raise CaptureError(f"{job.unpublished} cannot be read back: {read['damage']}")
+    if {name: tuple(member) for name, member in read["members"].items()} != packed.members:
+        raise CaptureError(f"{job.unpublished} holds other members than were packed")
 
 
 def published_by(job: Job) -> dict[str, Any] | None:
     """Return the inventory of the archive in the job's place, if this very job made it and it is whole."""
     import orjson
 
-    if not job.archive.exists() or archive_damage(Source(job.archive)) is not None:
+    if not job.archive.exists():
         return None
-    document = orjson.loads(_read_inventory(job.archive)[0])
+    check = check_archive(Source(job.archive))
+    if check.damage is not None:
+        return None
+    document = orjson.loads(check.inventory)
     return document if document.get("job_id") == job.job_id else None
 
 

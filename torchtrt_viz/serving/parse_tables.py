@@ -1,7 +1,7 @@
 """``operators.csv`` and ``summary.json`` of one recording, with what else its options collected.
 
-Runs in the parsing process. Reads the trace with the package's own loader, so that the tables and
-``torchtrt_viz.load`` agree.
+Runs in a process of its own (``child_main.py``). Reads the trace with the package's own loader, so that the
+tables and ``torchtrt_viz.load`` agree.
 """
 
 from __future__ import annotations

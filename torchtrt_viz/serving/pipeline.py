@@ -1,8 +1,8 @@
 """From an export to a verified archive, on one background thread per rank.
 
-The thread is given folders, never traces or profilers. Parsing happens in another process; compression and
-checksums release the interpreter lock. Nothing is deleted before the archive that holds it was read back and
-published; what fails keeps its files, and says so.
+The thread is given folders, never traces or profilers. Parsing and reading back happen in another process;
+compression and checksums release the interpreter lock. Nothing is deleted before the archive that holds it
+was read back and published; what fails keeps its files, and says so.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Callable
 
 from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.loaders.manifest import RANK_FORMAT, RANK_META
+from torchtrt_viz.serving.child import ask
 from torchtrt_viz.serving.durable import fsync_folder, write_whole
 from torchtrt_viz.serving.native import export_damage
-from torchtrt_viz.serving.pack import pack, publish, published_by, verify
-from torchtrt_viz.serving.parse_step import parse
+from torchtrt_viz.serving.pack import checksum, pack, publish, published_by, verify
 from torchtrt_viz.serving.settings import Settings
 from torchtrt_viz.serving.staging import Job
 from torchtrt_viz.serving.status import ArtifactStatus
@@ -229,7 +229,7 @@ class ArtifactPipeline:
         self._enter(job, status, "parsing", "parse")
         begin = time.perf_counter()
         _fsync(job)
-        answer = parse(job, settings)
+        answer = ask("tables", str(job.folder), settings, "parsing")
         status.warnings += answer.get("warnings", [])
         status.parse_s = time.perf_counter() - begin
         self._enter(job, status, "packing", "pack")
@@ -238,7 +238,7 @@ class ArtifactPipeline:
         status.pack_s = time.perf_counter() - begin
         self._enter(job, status, "verifying", "verify")
         begin = time.perf_counter()
-        verify(job, packed)
+        verify(job, packed, settings)
         status.verify_s = time.perf_counter() - begin
         self._enter(job, status, "verifying", "publish")
         publish(job)
@@ -249,15 +249,7 @@ class ArtifactPipeline:
     ) -> None:
         """Note that the archive is in place."""
         if size is None:
-            import hashlib
-
-            with job.archive.open("rb") as stream:
-                hashing = hashlib.sha256()
-                size = 0
-                while block := stream.read(1 << 20):
-                    hashing.update(block)
-                    size += len(block)
-            digest = hashing.hexdigest()
+            size, digest = checksum(job.archive)
         status.archive, status.bytes, status.sha256 = str(job.archive), size, digest
         status.stage = "publish"
         self._on_stage("published", job)

@@ -41,7 +41,7 @@ class Settings:
     spare_staging
         Folders that take a recording when the output folder's disk has too little space for it.
     parse_timeout_s
-        The process that turns a recording into tables is given up after so long.
+        The process that turns a recording into tables (or reads its archive back) is given up after so long.
     parse_memory_bytes
         Address space that it may use; None: half of the machine's memory.
     parallel_parses

@@ -1,8 +1,9 @@
-"""Entry point of the process that turns a recording into tables: ``python -I parse_main.py < request``.
+"""Entry point of the process that works on a job's files: ``python -I child_main.py < request``.
 
-It is its own process so that the engine's interpreter is never held by it, so that a recording that crashes a
-parser or exhausts the memory takes nothing else with it, and so that the system can run it when nothing else
-wants to run. The request says where the package lies: isolated mode ignores ``PYTHONPATH``.
+It turns a recording into tables, or reads an archive back. It is its own process so that the engine's
+interpreter is never held by it, so that a recording that crashes a parser or exhausts the memory takes
+nothing else with it, and so that the system can run it when nothing else wants to run. The request says where
+the package lies: isolated mode ignores ``PYTHONPATH``.
 """
 
 import json
@@ -33,20 +34,37 @@ def _limit(request: dict) -> None:  # type: ignore[type-arg]
         os._exit(9)
 
 
+def _tables(folder: str) -> dict:  # type: ignore[type-arg]
+    from torchtrt_viz.serving.parse_tables import parse_job_folder
+
+    return parse_job_folder(folder)
+
+
+def _read_back(archive: str) -> dict:  # type: ignore[type-arg]
+    from torchtrt_viz.loaders.health import check_archive
+    from torchtrt_viz.loaders.source import Source
+    from torchtrt_viz.serving.pack import checksum
+
+    size, digest = checksum(archive)
+    check = check_archive(Source(archive))
+    return {"bytes": size, "sha256": digest, "damage": check.damage, "members": check.members}
+
+
+STEPS = {"tables": _tables, "read back": _read_back}
+
+
 def main() -> int:
-    """Read a request from stdin, make the tables, and say on stdout what was made or what went wrong."""
+    """Read a request from stdin, do its step, and say on stdout what was made or what went wrong."""
     request = json.loads(sys.stdin.buffer.read())
     sys.path[:] = request["sys_path"]
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints does not mix with the answer
     try:
         _limit(request)
-        from torchtrt_viz.serving.parse_tables import parse_job_folder
-
-        answer = parse_job_folder(request["folder"])
+        answer = STEPS[request["step"]](request["path"])
     except MemoryError:
         answer = {
-            "error": f"not enough memory ({request['memory_bytes']} bytes are allowed) to parse the trace"
+            "error": f"not enough memory ({request['memory_bytes']} bytes are allowed) for {request['doing']}"
         }
     except Exception as error:
         answer = {"error": f"{type(error).__name__}: {error}"}
