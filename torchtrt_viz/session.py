@@ -48,6 +48,7 @@ _DTYPES = {
     "stop_unix_ns": "Int64",
 }
 _SHOWN = 12
+_READ_TO_SHOW = 8 << 20
 
 
 class _NoSingleTrace(KeyError):
@@ -87,6 +88,7 @@ class Session:
         self._options = options or LoadOptions()
         self._ranks: pd.DataFrame | None = None
         self._live: WeakValueDictionary[int, Trace] = WeakValueDictionary()
+        self._overview: Overview | None = None
         self.engine = engine
         self.meta: dict[str, Any] = {
             "format": "session",
@@ -113,9 +115,27 @@ class Session:
         return f"<Session: {len(self._files)} traces of {ranks} ranks{of}{bad}{lazily}>"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        """Show a static summary; a small session is read for it, a large one only when it has been before."""
+        from torchtrt_viz.report.static_session import session_static_html
 
-        return f"<p>{escape(repr(self))}</p>{self.ranks.head(200)._repr_html_()}"  # type: ignore[operator]
+        if self._overview is None and self.engine is None and self._stored_bytes() < _READ_TO_SHOW:
+            try:
+                self.overview()
+            except TorchTrtVizError:
+                return session_static_html(self, None)
+        return session_static_html(self, self._overview)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show a static picture: no widget beside it, which would hide it where no kernel runs."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def _stored_bytes(self) -> int:
+        """Size of the recordings as they are stored."""
+        stored = {file.path: file.archive or file.source for file in self._files}
+        try:
+            return sum((source.stored_bytes or 0) for source in stored.values() if source is not None)
+        except OSError:  # a recording has gone since
+            return _READ_TO_SHOW
 
     # -- which ranks there are -----------------------------------------------------------------------
 
@@ -382,7 +402,22 @@ class Session:
         """All tables over ranks at once: see :func:`torchtrt_viz.analysis.session_overview.overview`."""
         from torchtrt_viz.analysis.session_overview import overview
 
-        return overview(self, progress)
+        made = overview(self, progress)
+        self._overview = made
+        return made.copy()
+
+    def explain(self, *, top: int = 6) -> pd.DataFrame:
+        """What stands out over the ranks: see :mod:`torchtrt_viz.analysis.session_findings`.
+
+        Tables that were computed before (by :meth:`overview`, :meth:`to_html`) are not computed again.
+        """
+        return (self._overview or self.overview()).explain(top=top)
+
+    def to_html(self, path: str | PathLike[str], **options: Any) -> None:
+        """Write a report that opens offline: see `torchtrt_viz.report.session_html.write_session_html`."""
+        from torchtrt_viz.report.session_html import write_session_html
+
+        write_session_html(self, path, **options)
 
     def operators(self, *, per_rank: bool = False, **options: Any) -> pd.DataFrame:
         """Operators over ranks: see :func:`torchtrt_viz.analysis.session_operators.session_operators`."""

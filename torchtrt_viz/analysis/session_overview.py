@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.analysis.communication import collectives as device_collectives
@@ -17,6 +17,7 @@ from torchtrt_viz.analysis.session_steps import (
     trace_collectives,
     trace_steps,
 )
+from torchtrt_viz.analysis.session_strips import trace_strips
 from torchtrt_viz.analysis.skew import skew_of
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Overview:
         Roles side by side, and their operators: see :mod:`torchtrt_viz.analysis.session_roles`.
     operators, steps, collectives, stragglers, requests
         As the session's methods of these names return them.
+    strips
+        How busy each rank was over its recording: :func:`torchtrt_viz.analysis.session_strips.trace_strips`.
     skew
         Collectives on devices over the ranks of their groups: :func:`torchtrt_viz.analysis.skew.skew_of`.
     """
@@ -56,6 +59,17 @@ class Overview:
     skew: pd.DataFrame
     stragglers: pd.DataFrame
     requests: pd.DataFrame
+    strips: pd.DataFrame
+
+    def copy(self) -> Overview:
+        """Return the same tables, to be changed at will."""
+        return Overview(**{field.name: getattr(self, field.name).copy() for field in fields(self)})
+
+    def explain(self, *, top: int = 6) -> pd.DataFrame:
+        """What stands out: see :func:`torchtrt_viz.analysis.session_findings.session_findings`."""
+        from torchtrt_viz.analysis.session_findings import session_findings
+
+        return session_findings(self, top=top)
 
 
 def overview(session: Session, progress: Callable[[int, int], None] | None = None) -> Overview:
@@ -71,7 +85,7 @@ def overview(session: Session, progress: Callable[[int, int], None] | None = Non
     TorchTrtVizError
         When no rank can be read.
     """
-    totals, operators, steps, collectives, requests, devices = session.map_all(
+    totals, operators, steps, collectives, requests, devices, strips = session.map_all(
         [
             (trace_totals, {}),
             (trace_operators, {"sort": None}),
@@ -79,6 +93,7 @@ def overview(session: Session, progress: Callable[[int, int], None] | None = Non
             (trace_collectives, {}),
             (trace_request_sums, {}),
             (device_collectives, {}),
+            (trace_strips, {}),
         ],
         progress=progress,
     )
@@ -98,4 +113,5 @@ def overview(session: Session, progress: Callable[[int, int], None] | None = Non
         skew=skew_of(devices),
         stragglers=stragglers_of(ranks, steps, collectives),
         requests=requests,
+        strips=strips,
     )

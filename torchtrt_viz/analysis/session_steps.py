@@ -97,8 +97,9 @@ def trace_collectives(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``name``, ``group`` (process group as recorded: its name and ranks; None where the record says none,
-        as on the host), ``number`` (from 0, per name and group), ``dur_ns``.
+        ``name``, ``domain`` (host or gpu: whose time it is), ``group`` (process group as recorded: its name
+        and ranks; None where the record says none, as on the host), ``number`` (from 0, per name and group),
+        ``dur_ns``.
     """
     spans = trace.measured
     names = spans["name"].cat.categories
@@ -116,12 +117,13 @@ def trace_collectives(trace: Trace) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "name": found["name"].astype(object).to_numpy(),
+            "domain": found["domain"].astype(object).to_numpy(),
             "group": pd.Series(group, dtype=object),
             "dur_ns": found["dur_ns"].to_numpy(),
         }
     )
-    number = frame.groupby(["name", "group"], dropna=False, sort=False).cumcount()
-    frame.insert(2, "number", number.to_numpy())
+    number = frame.groupby(["name", "domain", "group"], dropna=False, sort=False).cumcount()
+    frame.insert(3, "number", number.to_numpy())
     return frame
 
 
@@ -148,11 +150,12 @@ def collectives_of(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``session``, ``role``, ``cycle``, ``name``, ``group``, ``number`` (occurrence from 0), ``ranks``,
-        ``min_ns``, ``max_ns`` (time in the collective, ns), ``last_rank`` (number of the rank that entered
-        last), ``wait_ns`` (time that the other ranks spent beyond the shortest, ns, summed).
+        ``session``, ``role``, ``cycle``, ``name``, ``domain`` (host or gpu: whose time is compared),
+        ``group``, ``number`` (occurrence from 0), ``ranks``, ``min_ns``, ``max_ns`` (time in it, ns),
+        ``last_rank`` (number of the rank that entered last), ``wait_ns`` (time that the other ranks spent
+        beyond the shortest, ns, summed).
     """
-    group = ["session", "role", "cycle", "name", "group"]
+    group = ["session", "role", "cycle", "name", "domain", "group"]
     columns = [*group, "number", "ranks", "min_ns", "max_ns", "last_rank", "wait_ns"]
     if frame.empty:
         return pd.DataFrame(columns=columns)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    import torchtrt_viz as tv
 
 
 @click.command("report")
@@ -12,17 +18,122 @@ import click
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to; default: report.html here.")
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def command(path: str, output: Path | None, etrecord: str | None, force: bool) -> None:
-    """Write the report of PATH (a file, or a folder of one capture): timeline, tables, answers."""
+@click.option("--title", help="Heading of the page.")
+@click.option(
+    "--rank",
+    "ranks",
+    multiple=True,
+    type=int,
+    help="Rank to show in the timeline (repeatable); default: of every role the slowest and the fastest.",
+)
+@click.option(
+    "--timelines",
+    default=8,
+    show_default=True,
+    type=click.IntRange(0, 64),
+    help="Most recordings in a session's timeline.",
+)
+@click.option(
+    "--align",
+    type=click.Choice(["start", "clock"]),
+    help="Place a session's recordings by their hosts' clocks as they are, or all at 0. By default those of "
+    "one host by its clock, others at 0: clocks of different hosts are not assumed to agree.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    help="Read a session's ranks in so many processes (extra: cluster).",
+)
+def command(
+    path: str,
+    output: Path | None,
+    etrecord: str | None,
+    force: bool,
+    title: str | None,
+    ranks: tuple[int, ...],
+    timelines: int,
+    align: str | None,
+    workers: int | None,
+) -> None:
+    """Write the report of PATH as one page that opens offline.
+
+    PATH is a trace, a folder of one capture, or a session of many ranks (a folder or an archive). A trace's
+    page has its timeline, tables and answers; a session's has what stands out over its ranks, missing and
+    damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
+    """
     import torchtrt_viz as tv
 
     output = output or Path("report.html")
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
     loaded = tv.load(path, etrecord=etrecord, progress=True)
-    if not isinstance(loaded, tv.Trace):
-        raise click.ClickException(
-            f"{path} holds {len(loaded)} recordings: name one rank's file (trtprofile show lists them)"
+    if isinstance(loaded, tv.Trace):
+        given = [
+            name for name, value in (("--rank", ranks), ("--align", align), ("--workers", workers)) if value
+        ]
+        if given:
+            raise click.ClickException(f"{path} holds one recording: {', '.join(given)} is for sessions")
+        loaded.to_html(output, title=title)
+    else:
+        _session(
+            loaded, path, output, workers, title=title, ranks=ranks or None, timelines=timelines, align=align
         )
-    loaded.to_html(output)
     click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")
+
+
+def _session(session: tv.Session, path: str, output: Path, workers: int | None, **options: Any) -> None:
+    """Write a session's report, and say on the terminal what is not whole and what stands out."""
+    from torchtrt_viz.cli.output import heading
+    from torchtrt_viz.report.session_facts import not_here, not_whole
+
+    click.echo(repr(session))
+    bad, absent = not_whole(session), not_here(session)
+    for row in bad.head(10).to_dict("records"):
+        click.echo(f"{row['state']}: {row['file']}: {row['why']}", err=True)
+    if len(bad) > 10:
+        click.echo(f"... {len(bad) - 10} more are not whole: see the report", err=True)
+    if absent:
+        click.echo(absent, err=True)
+    with _spread(session, workers), _progress(len(session)) as advance:
+        session.to_html(output, progress=advance, **options)
+    found = session.explain()["finding"].tolist() if (session.ranks["state"] == "ok").any() else []
+    if found:
+        heading("What stands out")
+        for text in found:
+            click.echo(f"- {text}")
+        click.echo()
+
+
+@contextmanager
+def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
+    """Let the session's ranks be read by processes of their own."""
+    if workers is None:
+        yield
+        return
+    from torchtrt_viz.errors import MissingDependencyError
+
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingDependencyError("distributed", "cluster", "read ranks in several processes") from error
+    with (
+        distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster),
+    ):
+        session.engine = "dask"
+        yield
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Any]:
+    """Show how many ranks are read, on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("reading ranks"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("ranks", total=total)
+        yield lambda done, whole: bar.update(task, completed=done, total=whole)

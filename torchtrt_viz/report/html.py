@@ -6,8 +6,6 @@ by its hash, may run in it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path, PurePath
@@ -15,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.report.columns import duration
+from torchtrt_viz.report.document import document, table_section, timeline
 from torchtrt_viz.report.files import write_atomically
-from torchtrt_viz.report.markup import escape, facts, table
+from torchtrt_viz.report.markup import escape, facts
 from torchtrt_viz.report.meta import known_facts, warnings_of
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
 from torchtrt_viz.trace import Trace
-from torchtrt_viz.widgets import assets
 from torchtrt_viz.widgets.scene import Scene
 
 if TYPE_CHECKING:
@@ -64,7 +62,7 @@ def page(
     known = known_facts(trace)
     heading = title or next((text for label, text in known if label == "file"), "Trace report")
     data = payload(Scene.of(trace), max_spans=max_spans)
-    sections = [_timeline(data.text, data.left_out, height)]
+    sections = [timeline(data.text, data.left_out, height)]
     for name in tables:
         frame: pd.DataFrame = getattr(trace, name)()
         if name == "summary":
@@ -72,23 +70,16 @@ def page(
         if name == "questions":
             sections.append(_questions(frame))
         elif len(frame):
-            sections.append(_section(name, *TABLES[name], frame, max_rows))
-    script = assets.module("report")
-    if "</script" in script.lower():
-        raise AssertionError("the page's script would end itself")
-    return _PAGE.format(
-        title=escape(heading),
-        hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=assets.style("timeline", "report"),
-        header=_header(trace, heading, known),
-        warnings=_warnings(trace),
-        nav="".join(
-            f'<a href="#{name}">{escape(TABLES[name][0])}</a>'
+            sections.append(table_section(name, *TABLES[name], frame, max_rows))
+    return document(
+        title=heading,
+        header=_header(trace, heading, known) + _warnings(trace),
+        nav=[
+            (name, TABLES[name][0])
             for name in tables
             if any(f'id="{name}"' in section for section in sections)
-        ),
-        sections="\n".join(sections),
-        script=script,
+        ],
+        sections=sections,
     )
 
 
@@ -156,16 +147,6 @@ def _warnings(trace: Trace) -> str:
     )
 
 
-def _timeline(data: str, left_out: str, height: int | None) -> str:
-    note = f'<p class="note">This page leaves out: {escape(left_out)}.</p>' if left_out else ""
-    return (
-        f"<section><h2>Timeline</h2>{note}"
-        f'<div id="tv-timeline" data-height="{height or ""}">reading the timeline…</div>'
-        "<noscript>The timeline needs JavaScript; the tables below do not.</noscript></section>"
-        f'<script type="text/plain" id="tv-data">{data}</script>'
-    )
-
-
 def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
     frame = summary.copy()
     source = (frame["item"] == "source").to_numpy()
@@ -196,39 +177,3 @@ def _questions(frame: pd.DataFrame) -> str:
         f'<section id="questions"><h2>{escape(heading)}</h2><p class="note">{escape(text)}</p>'
         f'<ol class="answers">{"".join(items)}</ol></section>'
     )
-
-
-def _section(name: str, heading: str, text: str, frame: pd.DataFrame, max_rows: int) -> str:
-    find = (
-        '<input class="filter" type="search" placeholder="filter rows" aria-label="filter rows">'
-        if len(frame) > 8
-        else ""
-    )
-    return (
-        f'<section id="{name}"><h2>{escape(heading)}</h2><p class="note">{escape(text)}</p>{find}'
-        f"{table(frame, name, limit=max_rows)}</section>"
-    )
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{hash}'; \
-style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{title}</title>
-<style>
-{style}
-</style>
-</head>
-<body>
-<header><button id="theme" type="button">light / dark</button>{header}{warnings}<nav>{nav}</nav></header>
-<main>
-{sections}
-</main>
-<script type="module">{script}</script>
-</body>
-</html>
-"""

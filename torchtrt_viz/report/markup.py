@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.report.columns import Shown, one_line, show, title
@@ -19,10 +19,18 @@ def escape(text: object) -> str:
     return html.escape(one_line(text), quote=True)
 
 
-def table(frame: pd.DataFrame, name: str, *, limit: int = 500, searchable: bool = True) -> str:
+def table(
+    frame: pd.DataFrame,
+    name: str,
+    *,
+    limit: int = 500,
+    searchable: bool = True,
+    links: Mapping[str, Sequence[str | None]] | None = None,
+) -> str:
     """Return a sortable table; names lead to their spans in the page's timeline.
 
-    Columns without a single value are named below the table instead of being shown.
+    Columns without a single value are named below the table instead of being shown. ``links`` gives, for a
+    column of texts, the address that each cell leads to.
     """
     empty = [str(column) for column in frame.columns if frame[column].isna().all()]
     columns = [column for column in show(frame, name, limit=limit) if column.column not in empty]
@@ -32,8 +40,12 @@ def table(frame: pd.DataFrame, name: str, *, limit: int = 500, searchable: bool 
         for column in columns
     )
     rows = range(min(len(frame), limit))
+    addresses = links or {}
     body = "".join(
-        f"<tr>{''.join(_cell(column, row, searchable) for column in columns)}</tr>" for row in rows
+        "<tr>"
+        + "".join(_cell(column, row, searchable, addresses.get(column.column)) for column in columns)
+        + "</tr>"
+        for row in rows
     )
     notes = []
     if len(frame) > limit:
@@ -47,7 +59,7 @@ def table(frame: pd.DataFrame, name: str, *, limit: int = 500, searchable: bool 
     )
 
 
-def _cell(column: Shown, row: int, searchable: bool) -> str:
+def _cell(column: Shown, row: int, searchable: bool, links: Sequence[str | None] | None = None) -> str:
     text = escape(column.texts[row])
     value = column.values[row]
     if column.numeric:
@@ -59,7 +71,12 @@ def _cell(column: Shown, row: int, searchable: bool) -> str:
     if column.kind == "name" and searchable:
         button = f'<button class="name" type="button" data-name="{text}">{text}</button>'
         return f'<td class="t namecell">{button}</td>'
-    return f'<td class="t">{text}</td>'
+    if links is None:
+        return f'<td class="t">{text}</td>'
+    address = links[row]
+    if address is not None:
+        text = f'<a href="{html.escape(address, quote=True)}">{text}</a>'
+    return f'<td class="t file">{text}</td>'
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> str:

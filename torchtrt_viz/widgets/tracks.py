@@ -138,7 +138,7 @@ def _group(part: Part, info: Any, section: str) -> str:
     rank = int(info["rank"])
     if part.label:
         words.append(part.label)
-    if rank >= 0 and part.label != f"rank {rank}":
+    if rank >= 0 and not f"{part.label} ".startswith(f"rank {rank} "):
         words.append(f"rank {rank}")
     if section == "gpu" and not pd.isna(info["device"]):
         words.append(f"GPU {int(info['device'])}")

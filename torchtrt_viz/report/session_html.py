@@ -1,0 +1,320 @@
+"""The report of a session in one file that opens offline: ranks, what stands out, tables, timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torchtrt_viz.analysis.session_imbalance import collective_totals, step_imbalance
+from torchtrt_viz.errors import OptionError, TorchTrtVizError
+from torchtrt_viz.report.document import document, table_section, timeline
+from torchtrt_viz.report.files import write_atomically
+from torchtrt_viz.report.markup import escape, facts, table
+from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
+from torchtrt_viz.report.session_facts import (
+    artifact_link,
+    file_name,
+    not_here,
+    not_whole,
+    session_facts,
+    session_name,
+    without_folders,
+)
+from torchtrt_viz.report.session_scene import Align, choose_rows, session_scene
+from torchtrt_viz.report.strips import strips_of_ranks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from torchtrt_viz.analysis.session_overview import Overview
+    from torchtrt_viz.session import Session
+
+__all__ = ["SECTIONS", "session_page", "write_session_html"]
+
+DEFAULT_TIMELINES = 8
+_MOST_TIMELINES = 64
+_MOST_STRIPS = 64
+_MOST_BAD = 200
+
+SECTIONS: dict[str, tuple[str, str]] = {
+    "roles": (
+        "Roles side by side",
+        "Prefill against decode. Steps are host time by each rank's own clock. Host and GPU figures stand "
+        "beside each other and are never added.",
+    ),
+    "by_role": (
+        "Operators by role (host)",
+        "Self host time: share of the role's own, and of one call on average.",
+    ),
+    "operators": (
+        "Operators over ranks (host)",
+        "Host time by name, summed over ranks: work, not wall time, because ranks run at the same time.",
+    ),
+    "stragglers": (
+        "Ranks that others wait for, or that are behind",
+        "All ranks leave a collective together, so the one that is in it for the shortest time came last: no "
+        "common clock is needed. Where ranks do not meet in collectives, their steps tell.",
+    ),
+    "steps": (
+        "Imbalance per step (host)",
+        "Steps of equal number over the ranks of a role: equal counts, not the same moment.",
+    ),
+    "collectives": ("Imbalance in collectives", "Time that ranks spent waiting for the last one to enter."),
+    "skew": (
+        "Collectives on devices (GPU)",
+        "The last rank's kernel is the transfer; what the others take longer is waiting. Worst waits first.",
+    ),
+    "requests": (
+        "Requests over prefill and decode (host)",
+        "Host time of the ranges that name a request, summed over its ranks; a range that a batch shares "
+        "counts in full for each of its requests.",
+    ),
+}
+
+
+def session_page(
+    session: Session,
+    *,
+    title: str | None = None,
+    ranks: Sequence[int] | None = None,
+    timelines: int = DEFAULT_TIMELINES,
+    align: Align = None,
+    max_spans: int = DEFAULT_MAX_SPANS,
+    max_rows: int = 500,
+    height: int | None = None,
+    path: str | PathLike[str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> str:
+    """Return the report as the text of one page; the parameters are those of `write_session_html`.
+
+    ``path`` is where the page will lie: links to recordings are relative to it, and left out without it.
+    """
+    if not 0 <= timelines <= _MOST_TIMELINES:
+        raise OptionError("timelines", timelines, f"0 to {_MOST_TIMELINES}")
+    if max_spans < 1_000:
+        raise OptionError("max_spans", max_spans, "at least 1000")
+    rows = None if ranks is None else _rows_of(session, ranks)
+    try:
+        made = session.overview(progress)
+    except TorchTrtVizError:
+        if len(session) and not (session.ranks["state"] == "ok").any():
+            made = None  # a page about nothing but damage is still what the user needs
+        else:
+            raise
+    heading = title or session_name(session)
+    sections: list[tuple[str, str, str]] = []
+    if made is not None:
+        sections += [
+            ("findings", "What stands out", _findings(made)),
+            ("ranks", "Ranks", _ranks(session, made, max_rows, path)),
+        ]
+        if rows is None:
+            rows = choose_rows(session, made.stragglers, timelines)
+        sections.append(
+            ("timeline", "Timeline", _timeline(session, rows, ranks, timelines, align, max_spans, height))
+        )
+        for name, frame in _frames(made).items():
+            if len(frame):
+                heading_, words = SECTIONS[name]
+                if name == "roles" and made.roles["role"].isna().all():
+                    heading_, words = "All ranks together", words.removeprefix("Prefill against decode. ")
+                body = table_section(name, heading_, words, frame, max_rows, f"session_{name}")
+                sections.append((name, heading_, body))
+    shown = [(name, words, body) for name, words, body in sections if body]
+    synthetic = made is not None and bool(made.totals["synthetic"].any())
+    badge = '<strong class="synthetic">SYNTHETIC DATA</strong>' if synthetic else ""
+    return document(
+        title=heading,
+        header=f"<h1>{escape(heading)}</h1>{badge}{facts(session_facts(session))}"
+        f"{_health(session, path)}{_warnings(session)}",
+        nav=[(name, words) for name, words, _ in shown],
+        sections=[body for _, _, body in shown],
+    )
+
+
+def write_session_html(session: Session, path: str | PathLike[str], **options: object) -> Path:
+    """Write a session's report: one page that opens from disk, without a network or a kernel.
+
+    Every trace is read once for the tables, and a few again for the timeline.
+
+    Parameters
+    ----------
+    path
+        File to write; it appears whole or not at all. Links lead from it to the recordings when they lie in
+        its folder, below it, or in the folder beside it.
+    title
+        Heading; the session's id by default.
+    ranks
+        Numbers of the ranks that the timeline shows. By default up to ``timelines`` recordings (8): of every
+        role the slowest and the fastest in turn.
+    timelines
+        See ``ranks``; at most 64, and 0 leaves the timeline out.
+    align
+        How recordings are placed beside each other: None (those of one host by its clock, others begin at 0
+        each), "start", "clock" (by wall clocks as they are), or nanoseconds to add by host.
+    max_spans, max_rows, height
+        As of :func:`torchtrt_viz.report.html.write_html`.
+    progress
+        Called with (ranks read, ranks in all).
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Notes
+    -----
+    Of metadata only a fixed list goes into the page: see :mod:`torchtrt_viz.report.session_facts`. A session
+    whose recordings are all damaged has a page, too: it says so.
+    """
+    return write_atomically(path, session_page(session, path=path, **options))  # type: ignore[arg-type]
+
+
+def _rows_of(session: Session, ranks: Sequence[int]) -> list[int]:
+    """Return the rows of the recordings of these ranks."""
+    table_ = session.ranks
+    known = {int(rank) for rank in table_["rank"].dropna()}
+    unknown = [rank for rank in ranks if rank not in known]
+    if unknown:
+        shown = ", ".join(map(str, sorted(known)[:12])) + (", ..." if len(known) > 12 else "")
+        raise OptionError("ranks", unknown, f"ranks of the session: {shown or 'none has a number'}")
+    wanted = set(ranks)
+    rows = [
+        row
+        for row, (rank, state) in enumerate(zip(table_["rank"].tolist(), table_["state"], strict=True))
+        if rank in wanted and state != "missing"
+    ]
+    if len(rows) > _MOST_TIMELINES:
+        raise OptionError("ranks", f"{len(rows)} recordings", f"at most {_MOST_TIMELINES}")
+    return rows
+
+
+def _health(session: Session, page: str | PathLike[str] | None) -> str:
+    """Say at the top whether everything is there and whole."""
+    bad, absent = not_whole(session), not_here(session)
+    if not len(bad) and not absent:
+        count = len(session)
+        words = "The recording is whole." if count == 1 else f"All {count:,} recordings are here and whole."
+        return f'<p class="health ok">{words}</p>'
+    parts = []
+    if len(bad):
+        counts = bad["state"].value_counts()
+        told = ", ".join(f"{count:,} {escape(state)}" for state, count in counts.items())
+        parts.append(
+            f"<strong>{len(bad):,} of {len(session):,} recordings are not whole: {told}.</strong> "
+            "What is missing is in no table below; of damaged ones, what could be read."
+        )
+    if absent:
+        parts.append(f"<strong>{escape(absent)}.</strong>")
+    rows = table(bad.dropna(axis=1, how="all"), "session_health", limit=_MOST_BAD, searchable=False)
+    return f'<div class="health bad">{"<br>".join(parts)}{rows if len(bad) else ""}</div>'
+
+
+def _warnings(session: Session) -> str:
+    """What loading the folder mended or doubted, apart from ranks that are not whole."""
+    found = [w for w in session.meta["warnings"] if w.code not in ("missing_rank", "damaged_rank")]
+    if not found:
+        return ""
+    sources = [str(source) for source in session.meta["sources"]]
+    items = "".join(
+        f"<li>{escape(without_folders(str(w), [str(w.path or ''), *sources]))}</li>" for w in found[:100]
+    )
+    more = f"<li>{len(found) - 100:,} more</li>" if len(found) > 100 else ""
+    word = "warning" if len(found) == 1 else "warnings"
+    return (
+        f'<details class="warnings"><summary>{len(found)} {word} from opening the session</summary>'
+        f"<ul>{items}{more}</ul></details>"
+    )
+
+
+def _findings(made: Overview) -> str:
+    found = made.explain()
+    if not len(found):
+        return ""
+    items = "".join(
+        f'<li>{escape(row["finding"])} <a href="#{escape(row["source"])}">table</a></li>'
+        for row in found.to_dict("records")
+    )
+    return f'<section id="findings"><h2>What stands out</h2><ul class="findings">{items}</ul></section>'
+
+
+def _ranks(session: Session, made: Overview, max_rows: int, page: str | PathLike[str] | None) -> str:
+    """Return the strips of the ranks, their numbers, and where their recordings lie."""
+    from torchtrt_viz.report.session_tables import ranks_table
+
+    count = made.strips.drop_duplicates(["session", "rank", "role", "instance", "host", "cycle", "stage"])
+    more = len(count) - _MOST_STRIPS
+    left = f" The first {_MOST_STRIPS} of {len(count):,} are drawn." if more > 0 else ""
+    frame = ranks_table(session, made)
+    links: dict[str, list[str | None]] = {"recording": [artifact_link(p, page) for p in frame["recording"]]}
+    frame["recording"] = [file_name(p) for p in frame["recording"]]
+    lead = "" if any(links["recording"]) else " The page lies apart from them: no links."
+    words = (
+        "Busy share over each recording's own length, from its first event: strips of different ranks have "
+        "no common clock. HOST: any thread in an operator, a runtime call or a delegate; GPU: any stream "
+        f"with work.{left}"
+    )
+    note = (
+        "Totals of each recording. Host time of operators is summed over threads; GPU figures are unions "
+        f"over a device's streams.{lead}"
+    )
+    body = table(frame, "session_ranks", limit=max_rows, searchable=False, links=links)
+    find = (
+        '<input class="filter" type="search" placeholder="filter rows" aria-label="filter rows">'
+        if len(frame) > 8
+        else ""
+    )
+    return (
+        f'<section id="ranks"><h2>Ranks</h2><p class="note">{escape(words)}</p>'
+        f'<div class="strips">{strips_of_ranks(made.strips, _MOST_STRIPS)}</div>'
+        f'<p class="note">{escape(note)}</p>{find}{body}</section>'
+    )
+
+
+def _timeline(
+    session: Session,
+    rows: Sequence[int],
+    asked: Sequence[int] | None,
+    limit: int,
+    align: Align,
+    max_spans: int,
+    height: int | None,
+) -> str:
+    if not rows:
+        return ""
+    scene, note = session_scene(session, rows, align)
+    if scene is None:
+        return ""
+    data = payload(scene, max_spans=max_spans)
+    whole, shown = len(session), len(scene.parts)
+    which = f"{shown:,} of {whole:,} recordings" if shown < whole else f"all {whole:,} recordings"
+    how = "" if asked is not None or len(rows) < limit else ": of every role the slowest and the fastest"
+    told = f"Shows {which}{how}. {note[:1].upper()}{note[1:]}{'.' if note else ''}"
+    return timeline(data.text, data.left_out, height, told)
+
+
+def _frames(made: Overview) -> dict[str, pd.DataFrame]:
+    """Return the tables in the order of the page, without columns that are the same in every row."""
+    from torchtrt_viz.report.session_tables import (
+        operators_table,
+        plain,
+        role_columns,
+        skew_table,
+        stragglers_table,
+    )
+
+    frames = {
+        "roles": made.roles,
+        "by_role": role_columns(made.by_role),
+        "operators": operators_table(made.operators),
+        "stragglers": stragglers_table(made.stragglers),
+        "steps": step_imbalance(made.steps),
+        "collectives": collective_totals(made.collectives),
+        "skew": skew_table(made.skew),
+        "requests": made.requests,
+    }
+    if not (made.ranks["role"].notna().any()):
+        del frames["by_role"]
+    return {name: plain(frame) for name, frame in frames.items()}
