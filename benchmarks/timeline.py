@@ -2,11 +2,20 @@
 
     python benchmarks/timeline.py                          # the kernel's side, ten million spans
     python benchmarks/timeline.py --browser                # and a real JupyterLab in headless Chromium
-    python benchmarks/timeline.py --browser --peers        # and plotly bars and a trace-event JSON page
+    python benchmarks/timeline.py --browser --nodelay      # with a notebook server that does not wait
+    python benchmarks/timeline.py --peers --resampler-python V/bin/python
+                                                           # plotly bars, plotly-resampler, trace-event JSON
 
 CPU seconds are user plus system of this process; times per request are medians over the runs. In the browser
-(software rendering) an interaction is timed from the change of the range until the sharp picture is drawn;
-"repaint" is the drawing alone. Heap figures are the JavaScript heap after a collection, array buffers
+(software rendering) an interaction is timed from the change of the range until the sharp picture is drawn (a
+coarser one is drawn in the next frame); "repaint" is the drawing alone.
+
+Interactions are timed twice: one at a time, as with a key pressed now and then, and back to back, as with a
+key held down. Back to back, 40 ms of every answer are the notebook server's: jupyter_server leaves Nagle's
+algorithm on for its websocket, so the answer waits until the browser has acknowledged the "busy" before it.
+``--nodelay`` measures a server without that (its lines may stand in anyone's jupyter_server_config.py).
+
+Heap figures are the JavaScript heap after a collection, array buffers
 included, less what the page had before. All spans are synthetic (tests/support/timeline_traces.py): three
 quarters of the tracks are threads whose spans nest eightfold, one quarter are GPU streams with overlaps.
 """
@@ -26,24 +35,17 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support"), str(ROOT / "benchmarks")]
+
+from timeline_peers import cpu, heap, milliseconds, peers  # noqa: E402
 
 ZOOMS = (1.0, 0.1, 1e-3, 1e-5)
 WIDTH = 1500
 SCREEN_LANES = 40
 
 
-def cpu() -> float:
-    usage = os.times()
-    return usage.user + usage.system
-
-
 def line(what: str, value: str) -> None:
     print(f"  {what:<58} {value}", flush=True)
-
-
-def milliseconds(values: list[float]) -> str:
-    return f"{statistics.median(values):8.2f} ms   (most {max(values):.2f})"
 
 
 def kernel_side(spans: int, tracks: int, runs: int) -> None:
@@ -84,18 +86,7 @@ def kernel_side(spans: int, tracks: int, runs: int) -> None:
         index.view(first, last, WIDTH, lanes, WIDTH // 4)
         whole.append((time.perf_counter() - begin) * 1e3)
     line(f"view of everything, all {len(lanes)} lanes", milliseconds(whole))
-    mask = np.zeros(2000, np.uint8)
-    mask[1999] = 1
-    count, step = [], []
-    for _ in range(runs):
-        begin = time.perf_counter()
-        index.count_marked(mask)
-        count.append((time.perf_counter() - begin) * 1e3)
-        begin = time.perf_counter()
-        index.next_marked(lanes, first + length // 2, -1, True, np.zeros(2000, np.uint8))
-        step.append((time.perf_counter() - begin) * 1e3)
-    line("search: count the matches of a name", milliseconds(count))
-    line("search: next match, worst case (there is none)", milliseconds(step))
+    _search(columns, index, lanes, runs)
     totals = []
     for _ in range(runs):
         begin = time.perf_counter()
@@ -104,7 +95,46 @@ def kernel_side(spans: int, tracks: int, runs: int) -> None:
     line("box over everything: totals by name", milliseconds(totals))
 
 
-INTERACT = """async ([zooms, runs]) => {
+def _search(columns, index, lanes, runs: int) -> None:
+    """What the kernel does for a text that is typed, and for a step to its next match."""
+    from torchtrt_viz._native import native
+
+    first, last = index.bounds
+    texts = [f"operation_{i}".encode() for i in range(2000)]
+    offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
+    count, step, rare, shown = [], [], [], []
+    for run in range(runs):
+        begin = time.perf_counter()
+        mask = native("columns").names_with(b"".join(texts), offsets, f"operation_{run * 37 + 11}".encode())
+        index.name_counts[mask != 0].sum()
+        count.append((time.perf_counter() - begin) * 1e3)
+        begin = time.perf_counter()
+        index.next_marked(lanes, first + (last - first) // 2, -1, True, mask)
+        step.append((time.perf_counter() - begin) * 1e3)
+        begin = time.perf_counter()
+        index.next_marked(lanes, first, -1, True, np.zeros(2000, np.uint8))
+        rare.append((time.perf_counter() - begin) * 1e3)
+        some = lanes[(run * 7) % max(1, len(lanes) - SCREEN_LANES) :][:SCREEN_LANES].copy()
+        begin = time.perf_counter()
+        index.view(first, last, WIDTH, some, WIDTH // 4, (last - first) // WIDTH * 24, mask)
+        shown.append((time.perf_counter() - begin) * 1e3)
+    line("search: match the names, count the spans", milliseconds(count))
+    line("search: step to the next match", milliseconds(step))
+    line("search: step, worst case (no span is marked)", milliseconds(rare))
+    line(f"search: view of everything with marks, {SCREEN_LANES} lanes", milliseconds(shown))
+    begin = time.perf_counter()
+    texts = [b"a name as long as those of kernels are, number %d of a million" % i for i in range(1_000_000)]
+    offsets = np.cumsum([0, *map(len, texts)]).astype(np.int64)
+    joined = b"".join(texts)
+    many = []
+    for run in range(runs):
+        begin = time.perf_counter()
+        native("columns").names_with(joined, offsets, b"number %d7" % run)
+        many.append((time.perf_counter() - begin) * 1e3)
+    line("search: match among a million different names", milliseconds(many))
+
+
+INTERACT = """async ([zooms, runs, pause]) => {
   const t = document.querySelector('.tv-root').timeline;
   const out = [];
   const sharp = (range) => {
@@ -115,6 +145,7 @@ INTERACT = """async ([zooms, runs]) => {
   for (const zoom of zooms) for (let run = 0; run < runs; run++) {
     const t0 = t.length * (1 - zoom) * (0.1 + 0.8 * run / runs);
     const range = [t0, t0 + t.length * zoom];
+    await new Promise((done) => setTimeout(done, pause));
     const began = performance.now();
     t.setRange(...range);
     await new Promise((done) => { const look = () => sharp(range) ? done() : setTimeout(look, 1); look(); });
@@ -126,28 +157,34 @@ SEARCH = """async (runs) => {
   const t = document.querySelector('.tv-root').timeline;
   const out = [];
   for (let run = 0; run < runs; run++) {
+    await t.select(null);
+    t.setRange(0, t.length);
+    await new Promise((done) => setTimeout(done, 300));
     const began = performance.now();
-    await t.search(`operation_${run * 37 + 11}`);
-    await t.stepMatch(true);
-    out.push(performance.now() - began);
+    t.parts.search.value = `operation_${run * 37 + 11}`; // and Enter
+    await t.stepMatch(true, true);
+    if (!t.selected || t.parts.panel.hidden) throw new Error('no match is shown');
+    out.push([performance.now() - began, t.lastDraw]);
   }
   return out;
 }"""
+NODELAY = """from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
+_open = KernelWebsocketHandler.open
+async def open_(self, *args, **options):
+    await _open(self, *args, **options)
+    self.set_nodelay(True)
+KernelWebsocketHandler.open = open_
+"""
 
 
-def heap(page) -> float:
-    """JavaScript heap and array buffers after a collection, in MB."""
-    session = page.context.new_cdp_session(page)
-    session.send("HeapProfiler.collectGarbage")
-    usage = session.send("Runtime.getHeapUsage")
-    return (usage["usedSize"] + usage.get("backingStorageSize", 0)) / 1e6
-
-
-def browser_side(spans: int, tracks: int, runs: int) -> None:
+def browser_side(spans: int, tracks: int, runs: int, nodelay: bool) -> None:
     from browser_lab import FLAGS, KERNEL_READY, Lab, Visit
     from playwright.sync_api import sync_playwright
 
     folder = Path(tempfile.mkdtemp(prefix="timeline-benchmark-"))
+    if nodelay:
+        (folder / "config").mkdir()
+        (folder / "config" / "jupyter_server_config.py").write_text(NODELAY)
     lab = Lab(folder)
     try:
         paths = [str(ROOT), str(ROOT / "tests" / "support")]
@@ -179,118 +216,25 @@ def browser_side(spans: int, tracks: int, runs: int) -> None:
             first = time.perf_counter() - began
             print(f"browser: JupyterLab, Chromium {chromium.version}, software rendering")
             line("first picture, from running the cell", f"{first * 1e3:8.0f} ms")
-            rows = page.evaluate(INTERACT, [list(ZOOMS), runs])
-            for zoom in ZOOMS:
-                some = [row for row in rows if row[0] == zoom]
-                line(
-                    f"zoom to 1/{1 / zoom:g}: until the sharp picture", milliseconds([row[1] for row in some])
-                )
-                line("    repaint", milliseconds([row[2] for row in some]))
-                line(
-                    "    answer of the kernel, with both ways",
-                    milliseconds([row[3] for row in some if row[3]]),
-                )
-                line("    traffic", f"{max(row[4] for row in some) / 1e3:8.1f} kB")
-            line("search and step to a match", milliseconds(page.evaluate(SEARCH, runs)))
+            for how, pause in (("one at a time", 300), ("back to back", 0)):
+                print(f"  -- {how}{', server without delay' if nodelay else ''}")
+                _interactions(page.evaluate(INTERACT, [list(ZOOMS), runs, pause]))
+            found = page.evaluate(SEARCH, runs)
+            line("search: from Enter to the match with its details", milliseconds([row[0] for row in found]))
+            line("    repaint", milliseconds([row[1] for row in found]))
             line("browser memory for the widget", f"{heap(page) - before:8.1f} MB")
             chromium.close()
     finally:
         lab.stop()
 
 
-ZOOM_PLOTLY = """async (runs) => {
-  const plot = document.querySelector('.js-plotly-plot');
-  const out = [];
-  const [a, b] = plot._fullLayout.xaxis.range;
-  for (let run = 0; run < runs; run++) {
-    const began = performance.now();
-    const from = a + (b - a) * (0.1 + 0.2 * run);
-    await Plotly.relayout(plot, {'xaxis.range': [from, from + (b - a) * 0.1]});
-    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    out.push(performance.now() - began);
-  }
-  return out;
-}"""
-
-
-def peers(counts: list[int]) -> None:
-    from browser_lab import FLAGS, Visit
-    from playwright.sync_api import sync_playwright
-    from timeline_traces import wide_columns
-
-    folder = Path(tempfile.mkdtemp(prefix="timeline-peers-"))
-    print("peers")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        for count in counts:
-            track, start, dur, *_ = wide_columns(count, 16, 0)
-            _plotly_bars(Visit(chromium, folder).page, folder, track, start, dur)
-        track, start, dur, name, _ = wide_columns(1_000_000, 64, 0)
-        _trace_events(Visit(chromium, folder).page, folder, track, start, dur, name)
-        chromium.close()
-    try:
-        import plotly_resampler  # noqa: F401
-    except ImportError:
-        line("plotly-resampler", "not installed: it needs plotly < 7, and thins points of lines, not spans")
-
-
-def _plotly_bars(page, folder, track, start, dur) -> None:
-    try:
-        import plotly.graph_objects as go
-    except ImportError:
-        line("plotly", "not installed")
-        return
-    page.set_default_timeout(240_000)
-    begin = cpu()
-    figure = go.Figure(go.Bar(orientation="h", base=start, x=dur, y=track.astype(str)))
-    file = folder / "bars.html"
-    figure.write_html(file, include_plotlyjs=True)
-    cost = cpu() - begin
-    began = time.perf_counter()
-    page.goto(file.as_uri())
-    page.wait_for_function("() => document.querySelectorAll('.bars .point').length > 0")
-    first = time.perf_counter() - began
-    zooms = page.evaluate(ZOOM_PLOTLY, 3)
-    line(f"plotly bars, {len(track):,} spans: CPU s in Python", f"{cost:8.2f} s")
-    line("    first picture", f"{first * 1e3:8.0f} ms")
-    line("    zoom", milliseconds(zooms))
-    line("    browser memory", f"{heap(page):8.1f} MB")
-
-
-def _trace_events(page, folder, track, start, dur, name) -> None:
-    """What a viewer of trace-event JSON has to do before it can show anything: parse it."""
-    file = folder / "trace.json"
-    begin = cpu()
-    with file.open("w") as out:
-        out.write('{"traceEvents":[\n')
-        rows = zip(track.tolist(), start.tolist(), dur.tolist(), name.tolist(), strict=True)
-        out.write(
-            ",\n".join(
-                f'{{"ph":"X","pid":1,"tid":{t},"ts":{s / 1000},"dur":{d / 1000},"name":"operation_{n}"}}'
-                for t, s, d, n in rows
-            )
-        )
-        out.write("\n]}\n")
-    cost = cpu() - begin
-    page_file = folder / "parse.html"
-    page_file.write_text("<input type=file id=file>")
-    page.goto(page_file.as_uri())
-    page.set_default_timeout(240_000)
-    page.set_input_files("#file", file)
-    took = page.evaluate(
-        """async () => {
-          const file = document.getElementById('file').files[0];
-          const began = performance.now();
-          window.trace = JSON.parse(await file.text());
-          return [performance.now() - began, window.trace.traceEvents.length];
-        }"""
-    )
-    line(
-        f"trace-event JSON, {took[1]:,} spans: CPU s to write",
-        f"{cost:8.2f} s ({file.stat().st_size / 1e6:.0f} MB)",
-    )
-    line("    parse in the browser, before any drawing", f"{took[0]:8.0f} ms")
-    line("    browser memory", f"{heap(page):8.1f} MB")
+def _interactions(rows: list[list[float]]) -> None:
+    for zoom in ZOOMS:
+        some = [row for row in rows if row[0] == zoom]
+        line(f"zoom to 1/{1 / zoom:g}: until the sharp picture", milliseconds([row[1] for row in some]))
+        line("    repaint", milliseconds([row[2] for row in some]))
+        line("    answer of the kernel, with both ways", milliseconds([row[3] for row in some if row[3]]))
+        line("    traffic", f"{max(row[4] for row in some) / 1e3:8.1f} kB")
 
 
 def main() -> None:
@@ -301,19 +245,25 @@ def main() -> None:
     parser.add_argument("--tracks", type=int, default=64)
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--browser", action="store_true", help="measure in JupyterLab as well")
-    parser.add_argument("--peers", action="store_true", help="measure plotly bars and a JSON page as well")
+    parser.add_argument("--nodelay", action="store_true", help="let the notebook server send at once")
+    parser.add_argument("--peers", action="store_true", help="measure what else draws traces as well")
+    parser.add_argument("--peers-only", action="store_true", help="measure only those")
     parser.add_argument("--peer-bars", type=int, nargs="*", default=[10_000], help="spans for plotly bars")
+    parser.add_argument("--peer-spans", type=int, default=1_000_000, help="spans for the other peers")
+    parser.add_argument("--resampler-python", help="a Python that has plotly<7 and plotly-resampler")
     options = parser.parse_args()
     print(
         json.dumps(
             {"machine": platform.machine(), "cpus": os.cpu_count(), "python": platform.python_version()}
         )
     )
-    kernel_side(options.spans, options.tracks, options.runs)
+    if not options.peers_only:
+        kernel_side(options.spans, options.tracks, options.runs)
     if options.browser:
-        browser_side(options.spans, options.tracks, options.runs)
-    if options.peers:
-        peers(options.peer_bars)
+        browser_side(options.spans, options.tracks, options.runs, options.nodelay)
+    if options.peers or options.peers_only:
+        print("peers")
+        peers(line, options.peer_bars, options.peer_spans, options.resampler_python)
 
 
 if __name__ == "__main__":

@@ -164,7 +164,8 @@ def test_a_search_and_its_first_match_cost_one_message(notebook):
     notebook.wait("/gelu/.test(t.selected?.name) && !t.parts.panel.hidden")
     sent = notebook.page.evaluate("() => window.sent.map((m) => m.requests?.map((r) => r.op) ?? [m.op])")
     assert sent[0] == ["search", "view", "step"]
-    assert {op for ops in sent[1:] for op in ops} <= {"view", "counters"}, "details and links came with the match"
+    # The details and links came with the match.
+    assert {op for ops in sent[1:] for op in ops} <= {"view", "counters"}
     expected = notebook.python("print(trace.spans['name'].astype(str).str.contains('gelu').sum())")
     notebook.page.wait_for_function(
         f"() => document.querySelector('.tv-matches').innerText === '{expected} matches'"
