@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bindings/capture_values.hpp"
+#include "bindings/engine_handle.hpp"
 #include "bindings/handover.hpp"
 #include "core/config.hpp"
 #include "core/instrumented_engine.hpp"
@@ -358,4 +359,5 @@ NB_MODULE(capture, m) {
   bind_recording(m);
   bind_process(m);
   bind_writers(m);
+  bind_engine_handle(m);
 }

@@ -10,7 +10,7 @@
 //   bind_inputs  infer_shapes  bind_outputs  enqueue  stage_outputs  synchronize  collect
 //
 // A step that fails ends the call; the next call starts with bind_inputs again. Before the first call, and
-// each time that the profiling level changes: want_layers; once, after the first want_layers: prepare.
+// each time that the profiling level changes: want; once, after the first want: prepare.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,13 @@ struct BindingInfo {
   Dims sizes;  // upper bounds of dynamic dimensions
 };
 
+// What an enqueue records beside running. Each includes the one before it.
+enum class Record : std::uint8_t {
+  nothing,
+  device_time,  // how long the device worked, for engines that have one: kDeviceTimeName
+  layers,
+};
+
 class Engine {
  public:
   Engine() = default;
@@ -51,17 +58,18 @@ class Engine {
   virtual Status infer_shapes() = 0;
   // Calls OutputView::resize where it knows the sizes by now.
   virtual Status bind_outputs(std::span<OutputView> outputs) = 0;
-  // `stream` is the caller's CUDA stream or null; the host engine has none. `record_layers`: somebody will
-  // read the layers of this call; false closes the gate of an attached profiler.
-  virtual Status enqueue(std::uint64_t call, void* stream, bool record_layers) = 0;
+  // `stream` is the caller's CUDA stream (cudaStreamLegacy for the default one) or null: he has none, and the
+  // call waits for its outputs. The host engine has none. `record`: what somebody will read
+  // of this call; below layers, the gate of an attached profiler is closed.
+  virtual Status enqueue(std::uint64_t call, void* stream, Record record) = 0;
   // Copies to where the caller wants outputs, and sizes that are known only now.
   virtual Status stage_outputs(std::span<OutputView> outputs) = 0;
   // Only what the call's contract needs with profiling off: profiling never adds a wait.
   virtual Status synchronize() = 0;
 
-  // Layer records may be asked for from now on, or will not be. A profiler is attached at most once per
-  // execution context. May make a new context where the runtime cannot attach to a living one.
-  virtual Status want_layers(bool wanted) = 0;
+  // The most that calls may be asked to record from now on. A profiler is attached at most once per execution
+  // context, and only for layers. May make a new context where the runtime cannot attach to a living one.
+  virtual Status want(Record most) = 0;
   // Makes the execution context, so that what is wrong with the payload shows at load.
   virtual Status prepare() = 0;
   virtual std::int64_t attachments() const = 0;  // profilers attached so far

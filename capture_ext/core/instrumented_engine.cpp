@@ -19,6 +19,12 @@ NameId phase_id(Phase phase) {
   return ids[static_cast<std::size_t>(phase)];
 }
 
+Record record_at(Level level) noexcept {
+  return level >= Level::layers   ? Record::layers
+         : level >= Level::phases ? Record::device_time
+                                  : Record::nothing;
+}
+
 // Engines that can be called. Its lock is taken before an engine's, and never while one is held.
 struct Living {
   std::mutex mutex;
@@ -76,7 +82,7 @@ InstrumentedEngine::~InstrumentedEngine() {
     std::erase(living().engines, this);
   }
   const std::lock_guard lock(mutex_);
-  if (level_.load(std::memory_order_relaxed) >= Level::layers) {
+  if (level_.load(std::memory_order_relaxed) >= Level::phases) {
     // What an asynchronous engine measured of its last call is known only now.
     engine_->finish();
     spans_.clear();
@@ -110,7 +116,7 @@ Status InstrumentedEngine::apply(bool loading) {
   } else if (sidecar_) {
     sidecar_->stop();
   }
-  auto wanted = engine_->want_layers(settings.level == Level::layers);
+  auto wanted = engine_->want(record_at(settings.level));
   if (!wanted.ok()) {
     if (loading) return wanted;
     info_.level = std::min(settings.level, Level::phases);  // the engine works on, without layers
@@ -168,7 +174,7 @@ Status InstrumentedEngine::run(std::uint64_t call, std::span<const TensorView> i
   auto status = engine_->bind_inputs(inputs);
   if (status.ok()) status = engine_->infer_shapes();
   if (status.ok()) status = engine_->bind_outputs(outputs);
-  if (status.ok()) status = engine_->enqueue(call, stream, false);
+  if (status.ok()) status = engine_->enqueue(call, stream, Record::nothing);
   if (status.ok()) status = engine_->stage_outputs(outputs);
   if (status.ok()) status = engine_->synchronize();
   if (!status.ok()) [[unlikely]]
@@ -196,7 +202,7 @@ Status InstrumentedEngine::run_measured(std::uint64_t call, Level level, std::sp
     const auto start = monotonic_ns();
     auto status = work();
     const auto end = monotonic_ns();
-    if (phase == Phase::enqueue_host && level >= Level::layers) engine_->collect(spans_);
+    if (phase == Phase::enqueue_host) engine_->collect(spans_);
     add(phase, SpanKind::phase, start, end);
     return status;
   };
@@ -204,12 +210,11 @@ Status InstrumentedEngine::run_measured(std::uint64_t call, Level level, std::sp
   if (status.ok()) status = step(Phase::shape_inference, [&] { return engine_->infer_shapes(); });
   if (status.ok()) status = step(Phase::output_binding, [&] { return engine_->bind_outputs(outputs); });
   if (status.ok()) {
-    status =
-        step(Phase::enqueue_host, [&] { return engine_->enqueue(call, stream, level >= Level::layers); });
+    status = step(Phase::enqueue_host, [&] { return engine_->enqueue(call, stream, record_at(level)); });
   }
   if (status.ok()) status = step(Phase::output_staging, [&] { return engine_->stage_outputs(outputs); });
   if (status.ok()) status = step(Phase::synchronize, [&] { return engine_->synchronize(); });
-  if (level >= Level::layers) engine_->collect(spans_);
+  if (level >= Level::phases) engine_->collect(spans_);
   add(Phase::delegate, SpanKind::delegate, begin, monotonic_ns());
   return status;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/clock.hpp"
 #include "core/layers.hpp"
 
 namespace torchtrt_viz {
@@ -17,6 +18,7 @@ struct RecordingState {
   std::mutex mutex;
   bool open = true;
   std::size_t capacity = 0;
+  std::int64_t begin_ns = 0;
   RecordedColumns columns;
   std::unordered_map<const EngineEntry*, std::int32_t> engine_rows;
   std::unordered_map<std::uint64_t, std::int32_t> name_rows;
@@ -48,11 +50,15 @@ struct RecordingState {
     const auto thread = thread_id();
     const std::lock_guard lock(mutex);
     if (!open) return;
-    const auto room = std::min(spans.size(), capacity - columns.start_ns.size());
-    columns.dropped += static_cast<std::int64_t>(spans.size() - room);
-    if (room == 0) return;
-    const auto row = engine_row(engine);
-    for (const auto& span : spans.first(room)) {
+    std::int32_t row = -1;
+    for (const auto& span : spans) {
+      // The device's times come late: these are of a call before the recording.
+      if (span.on_device && span.start_ns < begin_ns) continue;
+      if (columns.start_ns.size() == capacity) {
+        ++columns.dropped;
+        continue;
+      }
+      if (row < 0) row = engine_row(engine);
       columns.engine.push_back(row);
       columns.call.push_back(static_cast<std::int64_t>(span.call));
       columns.kind.push_back(static_cast<std::int8_t>(span.kind));
@@ -82,6 +88,7 @@ Open& open_recordings() {
 
 Recording::Recording(std::size_t capacity) : state_(std::make_shared<RecordingState>()) {
   state_->capacity = capacity;
+  state_->begin_ns = monotonic_ns();
   auto& open = open_recordings();
   const std::lock_guard lock(open.mutex);
   open.states.push_back(state_);

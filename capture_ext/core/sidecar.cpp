@@ -188,7 +188,7 @@ Status Sidecar::flush_locked() {
     const std::array inputs{phase_name(Phase::input_binding), phase_name(Phase::shape_inference)};
     const std::array outputs{phase_name(Phase::output_binding), phase_name(Phase::output_staging),
                              phase_name(Phase::synchronize)};
-    const std::array enqueue{phase_name(Phase::enqueue_host)};
+    const std::array enqueue{phase_name(Phase::enqueue_host), intern_name(kDeviceTimeName)};
     files.emplace_back(base + "_engine_execution_profile.trace",
                        format_ == Format::trex ? trex() : package_layers());
     files.emplace_back(base + "_input_profile.trace", package_phases(inputs));
@@ -313,8 +313,8 @@ std::string Sidecar::package_phases(std::span<const NameId> phases) const {
   for (const auto& span : spans_) {
     if (span.kind != SpanKind::phase || std::find(phases.begin(), phases.end(), span.name) == phases.end())
       continue;
-    trace.named_slice(name_text(span.name), "CPU Functions", 1, span.start_ns, span.end_ns - span.start_ns,
-                      span_args(span));
+    trace.named_slice(name_text(span.name), span.on_device ? "GPU" : "CPU Functions", 1, span.start_ns,
+                      span.end_ns - span.start_ns, span_args(span));
   }
   return trace.finish({});
 }

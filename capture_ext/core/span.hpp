@@ -38,6 +38,10 @@ inline constexpr std::array<const char*, 7> kPhaseNames = {
     "torchtrt.delegate",     "torchtrt.input_binding",  "torchtrt.shape_inference", "torchtrt.output_binding",
     "torchtrt.enqueue_host", "torchtrt.output_staging", "torchtrt.synchronize"};
 
+// How long the device worked on a call, between two of its events around the enqueue. No phase of the host:
+// its spans have on_device set, and what a call shows may be of an earlier one.
+inline constexpr const char* kDeviceTimeName = "torchtrt.enqueue_gpu";
+
 struct SpanRecord {
   std::int64_t start_ns = 0;  // core/clock.hpp
   std::int64_t end_ns = 0;

@@ -40,7 +40,7 @@ class WrappedEngine final : public Engine {
   Status bind_inputs(std::span<const TensorView>) override { return {}; }
   Status infer_shapes() override { return {}; }
   Status bind_outputs(std::span<OutputView>) override { return {}; }
-  Status enqueue(std::uint64_t, void*, bool) override {
+  Status enqueue(std::uint64_t, void*, Record) override {
     RuntimeLog log;
     error_ = backend_.execute(*context_, handle_, args_);
     if (error_ == rt::Error::Ok) return {};
@@ -50,7 +50,7 @@ class WrappedEngine final : public Engine {
   }
   Status stage_outputs(std::span<OutputView>) override { return {}; }
   Status synchronize() override { return {}; }
-  Status want_layers(bool) override { return {}; }
+  Status want(Record) override { return {}; }
   Status prepare() override { return {}; }
   std::int64_t attachments() const override { return 0; }
   std::int64_t contexts() const override { return 1; }

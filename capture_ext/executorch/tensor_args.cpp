@@ -42,6 +42,7 @@ Status TensorArgs::wrap_value(rt::EValue& value, std::size_t i, TensorView& view
     view.dtype = *dtype;
     view.sizes = Dims(tensor.sizes());
     view.dim_order = tensor.dim_order().data();
+    if (tensor.device_type() == rt::etensor::DeviceType::CUDA) view.device = DeviceKind::cuda;
     return Status::success();
   }
   auto& number = numbers_[i];

@@ -32,6 +32,19 @@ Level TracerSink::limit() const {
   return operators ? Level::layers : Level::phases;
 }
 
+namespace {
+
+// How the times were got and where they were spent; the call, where it is not the one that reports. Closes
+// the object.
+void append_place(std::string& json, const SpanRecord& span, std::uint64_t call) {
+  json.append("\"timing\":\"").append(kTimingNames[static_cast<std::size_t>(span.timing)]);
+  json.append(span.on_device ? "\",\"domain\":\"gpu\"" : "\",\"domain\":\"host\"");
+  if (span.call != call) json.append(",\"call\":").append(std::to_string(span.call));
+  json += '}';
+}
+
+}  // namespace
+
 // The identifiers are strings, so the integer one is "unset": a tracer takes exactly one of the two.
 void TracerSink::report(const CallReport& report) {
   const bool layers = limit() == Level::layers;
@@ -44,13 +57,15 @@ void TracerSink::report(const CallReport& report) {
       const auto& layer = report.layers[span.layer];
       name = layer.id.c_str();
       text = layer.metadata;
-      text.append(",\"timing\":\"").append(kTimingNames[static_cast<std::size_t>(span.timing)]);
-      text.append(span.on_device ? "\",\"domain\":\"gpu\"" : "\",\"domain\":\"host\"");
-      if (span.call != report.call) text.append(",\"call\":").append(std::to_string(span.call));
-      text += '}';
+      text += ',';
+      append_place(text, span, report.call);
     } else {
       name = name_text(span.name).data();  // of a std::string: ends with a NUL
       if (span.kind == SpanKind::delegate) text = call_metadata(report);
+      if (span.on_device) {
+        text = "{";
+        append_place(text, span, report.call);
+      }
     }
     rt::event_tracer_log_profiling_delegate(
         tracer_, name, static_cast<rt::DebugHandle>(rt::kUnsetDelegateDebugIntId), ticks_of(span.start_ns),

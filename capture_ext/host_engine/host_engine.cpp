@@ -71,11 +71,11 @@ class HostEngine final : public Engine {
   Status bind_inputs(std::span<const TensorView> inputs) override;
   Status infer_shapes() override;
   Status bind_outputs(std::span<OutputView> outputs) override;
-  Status enqueue(std::uint64_t call, void* stream, bool record_layers) override;
+  Status enqueue(std::uint64_t call, void* stream, Record record) override;
   Status stage_outputs(std::span<OutputView> outputs) override;
   // The inner program has finished when enqueue() returns: there is nothing to wait for.
   Status synchronize() override { return Status::success(); }
-  Status want_layers(bool wanted) override;
+  Status want(Record most) override;
   Status prepare() override;
   std::int64_t attachments() const override { return attachments_; }
   std::int64_t contexts() const override { return contexts_; }
@@ -233,9 +233,9 @@ Status HostEngine::prepare() {
 
 // The runtime attaches a tracer only when it makes a method, so the first wish for layers after that makes a
 // new one. Later wishes find it attached, and its gate is opened call by call.
-Status HostEngine::want_layers(bool wanted) {
-  wanted_ = wanted;
-  if (!wanted || tracer_ || !program_->has_context()) return Status::success();
+Status HostEngine::want(Record most) {
+  wanted_ = most == Record::layers;
+  if (!wanted_ || tracer_ || !program_->has_context()) return Status::success();
   if (stateful_ && ran_) {
     return Status::error(
         Code::not_supported,
@@ -394,9 +394,9 @@ Status HostEngine::bind_outputs(std::span<OutputView> outputs) {
   return Status::success();
 }
 
-Status HostEngine::enqueue(std::uint64_t call, void*, bool record_layers) {
+Status HostEngine::enqueue(std::uint64_t call, void*, Record record) {
   et::RuntimeLog log;
-  if (tracer_ && record_layers) tracer_->open(call, &reports_);
+  if (tracer_ && record == Record::layers) tracer_->open(call, &reports_);
   const auto error = program_->method().execute();
   if (tracer_) tracer_->close();
   ran_ = true;

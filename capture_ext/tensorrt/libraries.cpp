@@ -4,6 +4,8 @@
 #include <NvInferVersion.h>
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 namespace torchtrt_viz {
 namespace {
 
@@ -34,8 +36,11 @@ bool resolve(void* library, const char* name, Function& out, std::string& missin
 
 LibraryNames default_library_names() {
   const std::string major = std::to_string(NV_TENSORRT_MAJOR);
-  return {{"libnvinfer.so." + major, "libnvinfer.so"},
-          {"libcudart.so." + std::to_string(CUDART_VERSION / 1000), "libcudart.so"}};
+  LibraryNames names{{"libnvinfer.so." + major, "libnvinfer.so"},
+                     {"libcudart.so." + std::to_string(CUDART_VERSION / 1000), "libcudart.so"}};
+  if (const char* path = std::getenv(kNvinferVariable)) names.nvinfer = {path};
+  if (const char* path = std::getenv(kCudartVariable)) names.cudart = {path};
+  return names;
 }
 
 Status Libraries::open(const LibraryNames& names, std::shared_ptr<const Libraries>& out) {
@@ -44,13 +49,16 @@ Status Libraries::open(const LibraryNames& names, std::shared_ptr<const Librarie
   made->cudart_ = open_first(names.cudart, tried);
   if (made->cudart_ == nullptr) {
     return Status::error(Code::not_found, "the CUDA runtime library cannot be opened (" + tried +
-                                              "): install the CUDA runtime, or put it on LD_LIBRARY_PATH");
+                                              "): install the CUDA runtime, and name it in " +
+                                              std::string(kCudartVariable) + " or put it on LD_LIBRARY_PATH");
   }
   tried.clear();
   made->nvinfer_ = open_first(names.nvinfer, tried);
   if (made->nvinfer_ == nullptr) {
     return Status::error(Code::not_found, "TensorRT's library cannot be opened (" + tried +
-                                              "): install TensorRT, or put it on LD_LIBRARY_PATH");
+                                              "): install TensorRT, and name it in " +
+                                              std::string(kNvinferVariable) +
+                                              " or put it on LD_LIBRARY_PATH");
   }
   std::string missing;
   CudaApi& cuda = made->cuda_;

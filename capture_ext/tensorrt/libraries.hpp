@@ -31,7 +31,11 @@ struct CudaApi {
   decltype(&::cudaGetErrorString) error_string = nullptr;
 };
 
-// Where to look; by default the names that the installed libraries have.
+// Paths of the libraries, where they are not found by name: the environment's.
+inline constexpr char kNvinferVariable[] = "TORCHTRT_VIZ_NVINFER";
+inline constexpr char kCudartVariable[] = "TORCHTRT_VIZ_CUDART";
+
+// Where to look; by default those, else the names that the installed libraries have.
 struct LibraryNames {
   std::vector<std::string> nvinfer;
   std::vector<std::string> cudart;

@@ -106,6 +106,7 @@ Status TensorRtEngine::open(const TensorRtSetup& setup) {
   }
   Status status = make_stream(libraries_, stream_);
   if (status.ok()) status = make_event(libraries_, false, staged_);
+  if (status.ok()) status = make_event(libraries_, false, taken_);
   if (status.ok()) status = make_event(libraries_, false, done_);
   return status;
 }
@@ -145,23 +146,29 @@ Status TensorRtEngine::prepare() {
   }
   ++contexts_;
   attached_ = false;
-  return want_layers(want_layers_);
+  return want(wanted_);
 }
 
-Status TensorRtEngine::want_layers(bool wanted) {
-  want_layers_ = wanted;
-  if (!context_ || wanted == attached_) return Status::success();
-  if (!wanted) {
+Status TensorRtEngine::want(Record most) {
+  wanted_ = most;
+  const DeviceGuard guard(libraries_->cuda(), device_);
+  Status status = Status::success();
+  if (most >= Record::device_time) {
+    // Made here and not in a call, which they would make longer.
+    if (!begin_) status = make_event(libraries_, true, begin_);
+    if (status.ok() && !end_) status = make_event(libraries_, true, end_);
+    if (!status.ok()) return status;
+  }
+  const bool layers = most == Record::layers;
+  if (!context_ || layers == attached_) return status;
+  if (!layers) {
     // An attached profiler costs device time even when nobody reads it. Its last report is still to come.
-    if (Status status = wait_for_previous(); !status.ok()) return status;
+    status = wait_for_previous();
+    if (!status.ok()) return status;
     context_->setProfiler(nullptr);
     attached_ = false;
-    return Status::success();
+    return status;
   }
-  Status status = Status::success();
-  if (!begin_) status = make_event(libraries_, true, begin_);
-  if (status.ok() && !end_) status = make_event(libraries_, true, end_);
-  if (!status.ok()) return status;
   context_->setProfiler(&profiler_);
   // With a profiler attached, an enqueue would wait for the device to report. It must not.
   context_->setEnqueueEmitsProfile(false);
@@ -188,7 +195,7 @@ Status TensorRtEngine::wait_for_previous() {
 void TensorRtEngine::settle() {
   if (!in_flight_.timed) return;
   in_flight_.timed = false;
-  static const NameId kDeviceTime = intern_name("torchtrt.enqueue_gpu");
+  static const NameId kDeviceTime = intern_name(kDeviceTimeName);
   SpanRecord span;
   span.call = in_flight_.call;
   span.timing = Timing::device;
@@ -323,26 +330,37 @@ Status TensorRtEngine::bind_outputs(std::span<OutputView> outputs) {
   return Status::success();
 }
 
-Status TensorRtEngine::enqueue(std::uint64_t call, void* stream, bool record_layers) {
+// TensorRT waits for the device where it is given the default stream: work for that one runs on the engine's
+// own stream, which waits for it before and is waited for after, by the device and not by the host.
+Status TensorRtEngine::choose_stream(cudaStream_t stream) {
+  const CudaApi& cuda = libraries_->cuda();
+  handed_to_ = stream == cudaStreamLegacy ? stream : nullptr;
+  if (handed_to_ != nullptr) {
+    running_on_ = stream_.get();
+    Status status = libraries_->check(cuda.event_record(taken_.get(), handed_to_), "taking the inputs over");
+    if (!status.ok()) return status;
+    return libraries_->check(cuda.stream_wait_event(running_on_, taken_.get(), 0), "taking the inputs over");
+  }
+  running_on_ = stream == nullptr ? stream_.get() : stream;
+  if (!staged_inputs_ || running_on_ == stream_.get()) return Status::success();
+  return libraries_->check(cuda.stream_wait_event(running_on_, staged_.get(), 0), "ordering the copies");
+}
+
+Status TensorRtEngine::enqueue(std::uint64_t call, void* stream, Record record) {
   const CudaApi& cuda = libraries_->cuda();
   const DeviceGuard guard(cuda, device_);
-  running_on_ = stream == nullptr ? stream_.get() : static_cast<cudaStream_t>(stream);
   must_wait_ |= stream == nullptr;
-  if (staged_inputs_ && running_on_ != stream_.get()) {
-    Status status =
-        libraries_->check(cuda.stream_wait_event(running_on_, staged_.get(), 0), "ordering the copies");
-    if (!status.ok()) return status;
-  }
+  if (Status status = choose_stream(static_cast<cudaStream_t>(stream)); !status.ok()) return status;
   in_flight_ = {};
   in_flight_.call = call;
-  in_flight_.enqueued_ns = record_layers ? monotonic_ns() : 0;
-  const bool timed =
-      record_layers && begin_ && end_ && cuda.event_record(begin_.get(), running_on_) == cudaSuccess;
+  in_flight_.enqueued_ns = record != Record::nothing ? monotonic_ns() : 0;
+  const bool timed = record != Record::nothing && begin_ && end_ &&
+                     cuda.event_record(begin_.get(), running_on_) == cudaSuccess;
   if (!context_->enqueueV3(running_on_)) {
     return Status::error(Code::internal, "TensorRT could not enqueue the engine" + logger_.explain());
   }
   in_flight_.timed = timed && cuda.event_record(end_.get(), running_on_) == cudaSuccess;
-  in_flight_.layers = in_flight_.timed && attached_;
+  in_flight_.layers = in_flight_.timed && attached_ && record == Record::layers;
   Status status =
       libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the call");
   in_flight_.pending = status.ok();
@@ -386,8 +404,13 @@ Status TensorRtEngine::stage_outputs(std::span<OutputView> outputs) {
       }
     }
   }
-  if (!copied || !in_flight_.pending) return Status::success();
-  return libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the copies");
+  if (copied && in_flight_.pending) {
+    Status status =
+        libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the copies");
+    if (!status.ok()) return status;
+  }
+  if (handed_to_ == nullptr) return Status::success();
+  return libraries_->check(cuda.stream_wait_event(handed_to_, done_.get(), 0), "handing the outputs over");
 }
 
 Status TensorRtEngine::synchronize() {

@@ -3,8 +3,10 @@
 // Asynchrony. With every tensor on the device and a stream of the caller's, a call returns with its work in
 // flight; the next call (or the destructor) waits for it, because it reuses the bindings: that wait is part
 // of the contract with profiling off. Otherwise the call waits for its own stream before it returns.
-// Profiling adds no wait to either: device durations come from CUDA events recorded around the enqueue, layer
-// times from IProfiler with setEnqueueEmitsProfile(false), and both are read only after one of those waits.
+// Profiling adds no wait to either: device durations (from level phases on) come from CUDA events recorded
+// around the enqueue, layer times (at level layers) from IProfiler with setEnqueueEmitsProfile(false), and
+// both are read only after one of those waits. A caller on the default stream passes cudaStreamLegacy, and
+// not null.
 //
 // TensorRT computes layer times through the stream of the last enqueue: a caller that lets layers be recorded
 // keeps that stream alive until the next call or the engine's end.
@@ -51,11 +53,11 @@ class TensorRtEngine final : public Engine {
   Status bind_inputs(std::span<const TensorView> inputs) override;
   Status infer_shapes() override;
   Status bind_outputs(std::span<OutputView> outputs) override;
-  Status enqueue(std::uint64_t call, void* stream, bool record_layers) override;
+  Status enqueue(std::uint64_t call, void* stream, Record record) override;
   Status stage_outputs(std::span<OutputView> outputs) override;
   Status synchronize() override;
 
-  Status want_layers(bool wanted) override;
+  Status want(Record most) override;
   Status prepare() override;
   std::int64_t attachments() const override { return attachments_; }
   std::int64_t contexts() const override { return contexts_; }
@@ -81,6 +83,7 @@ class TensorRtEngine final : public Engine {
   Status open(const TensorRtSetup& setup);
   Status read_bindings(const TensorRtSetup& setup);
   Status wait_for_previous();
+  Status choose_stream(cudaStream_t stream);
   void settle();  // the work in flight is known to be done: read what was measured
   const Alias* alias_of_output(std::size_t output) const;
 
@@ -95,7 +98,7 @@ class TensorRtEngine final : public Engine {
   std::unique_ptr<nvinfer1::IExecutionContext> context_;
 
   Stream stream_;
-  Event staged_, done_, begin_, end_;
+  Event staged_, taken_, done_, begin_, end_;
   std::vector<BindingInfo> inputs_, outputs_;
   std::vector<DeviceBuffer> input_buffers_, output_buffers_;
   std::vector<TensorView> bound_inputs_;
@@ -103,10 +106,11 @@ class TensorRtEngine final : public Engine {
   bool staged_inputs_ = false;
   bool must_wait_ = false;  // some tensor is on the host
   cudaStream_t running_on_ = nullptr;
+  cudaStream_t handed_to_ = nullptr;  // the default stream, where the caller works on that one
   std::int32_t device_ = 0;
 
   InFlight in_flight_;
-  bool want_layers_ = false;
+  Record wanted_ = Record::nothing;
   bool attached_ = false;
   std::int64_t attachments_ = 0;
   std::int64_t contexts_ = 0;

@@ -14,7 +14,7 @@ Status BareEngine::run(std::uint64_t call, std::span<const TensorView> inputs, s
   auto status = engine_->bind_inputs(inputs);
   if (status.ok()) status = engine_->infer_shapes();
   if (status.ok()) status = engine_->bind_outputs(outputs);
-  if (status.ok()) status = engine_->enqueue(call, stream, false);
+  if (status.ok()) status = engine_->enqueue(call, stream, Record::nothing);
   if (status.ok()) status = engine_->stage_outputs(outputs);
   if (status.ok()) status = engine_->synchronize();
   return status;

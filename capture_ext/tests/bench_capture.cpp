@@ -35,10 +35,10 @@ class IdleEngine final : public Engine {
   Status bind_inputs(std::span<const TensorView>) override { return {}; }
   Status infer_shapes() override { return {}; }
   Status bind_outputs(std::span<OutputView>) override { return {}; }
-  Status enqueue(std::uint64_t, void*, bool) override { return {}; }
+  Status enqueue(std::uint64_t, void*, Record) override { return {}; }
   Status stage_outputs(std::span<OutputView>) override { return {}; }
   Status synchronize() override { return {}; }
-  Status want_layers(bool) override { return {}; }
+  Status want(Record) override { return {}; }
   Status prepare() override { return {}; }
   std::int64_t attachments() const override { return 0; }
   std::int64_t contexts() const override { return 1; }

@@ -16,7 +16,8 @@ class FakeEngine final : public Engine {
   // What the tests look at, alive longer than the engine.
   struct Log {
     std::vector<std::string> steps;
-    int recorded_calls = 0;  // calls whose layers were asked for
+    std::vector<Record> records;  // what each enqueue was asked for
+    int recorded_calls = 0;       // calls whose layers were asked for
     std::int64_t attachments = 0;
     std::int64_t contexts = 0;
     bool destroyed = false;
@@ -37,8 +38,9 @@ class FakeEngine final : public Engine {
   Status bind_inputs(std::span<const TensorView>) override { return step("bind_inputs"); }
   Status infer_shapes() override { return step("infer_shapes"); }
   Status bind_outputs(std::span<OutputView>) override { return step("bind_outputs"); }
-  Status enqueue(std::uint64_t call, void*, bool record_layers) override {
-    if (record_layers) {
+  Status enqueue(std::uint64_t call, void*, Record record) override {
+    log_.records.push_back(record);
+    if (record == Record::layers) {
       ++log_.recorded_calls;
       auto at = monotonic_ns();
       for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -58,8 +60,8 @@ class FakeEngine final : public Engine {
   }
   Status stage_outputs(std::span<OutputView>) override { return step("stage_outputs"); }
   Status synchronize() override { return step("synchronize"); }
-  Status want_layers(bool wanted) override {
-    if (wanted && !attached_) {
+  Status want(Record most) override {
+    if (most == Record::layers && !attached_) {
       attached_ = true;
       ++log_.attachments;
     }

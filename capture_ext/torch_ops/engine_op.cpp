@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -17,8 +18,7 @@
 
 #include "core/clock.hpp"
 #include "core/instrumented_engine.hpp"
-#include "executorch/blob.hpp"
-#include "executorch/engine_factory.hpp"
+#include "executorch/loaded_engine.hpp"
 #include "torch_ops/operators.hpp"
 
 namespace torchtrt_viz::torch_ops {
@@ -66,17 +66,11 @@ at::ScalarType scalar_of(DType dtype) {
                    ", which torch lacks");
 }
 
-// An engine with the bytes that it was made of.
-struct Loaded {
-  std::vector<std::byte> bytes;
-  std::unique_ptr<InstrumentedEngine> engine;  // goes before the bytes
-};
-
 // Engines by name and by where their blob lies. A package's constants stay where they are while it is loaded;
 // the content is compared too, because another package's may come to lie at a place that was given up.
 struct Engines {
   std::shared_mutex mutex;
-  std::map<std::pair<std::string, const void*>, std::shared_ptr<Loaded>> all;
+  std::map<std::pair<std::string, const void*>, std::shared_ptr<LoadedEngine>> all;
 };
 
 // Never destroyed: packages may be called until the process ends.
@@ -88,37 +82,24 @@ Engines& engines() {
 constexpr std::size_t kCompared = 512;
 
 // Headers hold sizes, and metadata follows them; the whole blob may have gigabytes.
-bool same_content(const Loaded& loaded, std::span<const std::byte> blob) {
+bool same_content(const LoadedEngine& loaded, std::span<const std::byte> blob) {
   if (loaded.bytes.size() != blob.size()) return false;
   const auto head = std::min(blob.size(), kCompared);
   return std::memcmp(loaded.bytes.data(), blob.data(), head) == 0 &&
          std::memcmp(loaded.bytes.data() + blob.size() - head, blob.data() + blob.size() - head, head) == 0;
 }
 
-std::shared_ptr<Loaded> load(std::span<const std::byte> bytes, const std::string& name) {
-  auto loaded = std::make_shared<Loaded>();
-  loaded->bytes.assign(bytes.begin(), bytes.end());
-  EngineBlob blob;
-  auto status = parse_blob(loaded->bytes, blob);
-  TORCH_CHECK_VALUE(status.ok(), "engine '", name, "': ", status.message);
-  std::unique_ptr<Engine> engine;
-  status = make_engine(blob, engine);
-  TORCH_CHECK(status.ok(), "engine '", name, "': ", status.message);
-  EngineIdentity identity;
-  identity.content_hash = blob.content_hash;
-  identity.name = name.empty() ? blob.engine_name : name;
-  identity.method = "forward";
-  identity.runtime = engine->runtime();
-  identity.owner = "torch";
+std::shared_ptr<LoadedEngine> load(std::span<const std::byte> bytes, const std::string& name) {
+  auto loaded = std::make_shared<LoadedEngine>();
   InstrumentedEngine::Options options;
   options.sidecars = SidecarKind::package;
-  status =
-      InstrumentedEngine::create(std::move(engine), std::move(identity), std::move(options), loaded->engine);
-  TORCH_CHECK(status.ok(), "engine '", name, "': ", status.message);
+  const auto status = load_engine(bytes, name, "torch", std::move(options), *loaded);
+  TORCH_CHECK_VALUE(status.code != Code::invalid_program, status.message);
+  TORCH_CHECK(status.ok(), status.message);
   return loaded;
 }
 
-std::shared_ptr<Loaded> find(const at::Tensor& tensor, const std::string& name) {
+std::shared_ptr<LoadedEngine> find(const at::Tensor& tensor, const std::string& name) {
   TORCH_CHECK_TYPE(
       tensor.scalar_type() == at::ScalarType::Byte && tensor.device().is_cpu() && tensor.is_contiguous(),
       "engine '", name, "' is a contiguous uint8 tensor in host memory: a TR01 or TR02 blob");
@@ -163,10 +144,15 @@ Status allocate(OutputView& view, const Dims& sizes) {
   return Status::success();
 }
 
+// cudaStreamLegacy of CUDA's headers, which need not be at hand here.
+void* const kDefaultStream = reinterpret_cast<void*>(std::uintptr_t{1});
+
 void* stream_of(const std::optional<at::Device>& device) {
   if (!device) return nullptr;
   const c10::impl::VirtualGuardImpl guard(device->type());
-  return guard.getStream(*device).native_handle();
+  void* const handle = guard.getStream(*device).native_handle();
+  // torch writes the default stream as null, which to an engine means that the caller has none.
+  return handle == nullptr ? kDefaultStream : handle;
 }
 
 std::vector<at::Tensor> execute_engine(at::TensorList inputs, const at::Tensor& blob, std::string name) {
@@ -208,7 +194,7 @@ std::vector<at::Tensor> execute_engine(at::TensorList inputs, const at::Tensor& 
 
 std::int64_t release_engines() {
   auto& known = engines();
-  std::map<std::pair<std::string, const void*>, std::shared_ptr<Loaded>> gone;
+  std::map<std::pair<std::string, const void*>, std::shared_ptr<LoadedEngine>> gone;
   {
     const std::unique_lock lock(known.mutex);
     gone.swap(known.all);
@@ -222,6 +208,8 @@ TORCH_LIBRARY(torchtrt_viz, library) {
   library.def("execute_engine(Tensor[] inputs, Tensor engine, str name) -> Tensor[]");
   library.def("release_engines() -> int", release_engines);
   library.def("profile_ops_are_ours() -> bool", profile_ops_are_ours);
+  library.def("define_profile_ops() -> bool", define_profile_ops);
+  library.def("withdraw_profile_ops() -> bool", withdraw_profile_ops);
 }
 
 TORCH_LIBRARY_IMPL(torchtrt_viz, CompositeExplicitAutograd, library) {

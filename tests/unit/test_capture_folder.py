@@ -60,8 +60,8 @@ def test_columns_become_spans_with_nesting_device_and_engine():
     assert spans["parent"].tolist() == [-1, 0, 1, -1]
     assert spans["self_ns"].tolist() == [20, 50, 30, 40]
     assert spans["domain"].tolist() == ["host", "host", "host", "gpu"]
-    # laid end to end is no measurement
-    assert spans["timing"].tolist() == ["measured", "measured", "modeled", "measured"]
+    # neither laid end to end, nor the device's own time, is a place that was observed
+    assert spans["timing"].tolist() == ["measured", "measured", "modeled", "modeled"]
     assert spans["run_id"].tolist() == ["e0", "e0", "e0", "e1"]
     assert trace.tracks["domain"].tolist() == ["host", "gpu"]
     assert trace.meta["base_ns"] == BASE

@@ -171,6 +171,36 @@ def test_layers_of_a_device_have_a_track_of_their_own(tmp_path: Path) -> None:
     assert spans["self_ns"].tolist()[1] == 700
 
 
+def test_the_devices_time_of_a_call_is_gpu_time(tmp_path: Path) -> None:
+    def one(at: int, number: int) -> Table:
+        *events, delegate, outer = call(at + 100, 0, number, runtime="tensorrt", timing="device")
+        # as an engine that stays asynchronous writes it: what it tells at call 1 is call 0's
+        device = meta(timing="device", domain="gpu", **({"call": number - 1} if number else {}))
+        later = profile(
+            None, at + 301, at + 1701, identifier="torchtrt.enqueue_gpu", instruction=0, metadata=device
+        )
+        whole = profile("Method::execute", at, at + 2000, chain=-1, instruction=0)
+        return run([*events, later, delegate, outer, whole])
+
+    trace = load(tmp_path, one(1_000, 0), one(5_000, 1))
+    spans = trace.spans
+    rows = np.flatnonzero(spans["name"] == "torchtrt.enqueue_gpu")
+    assert spans["kind"].to_numpy()[rows].tolist() == ["phase", "phase"]
+    assert spans["domain"].to_numpy()[rows].tolist() == ["gpu", "gpu"]
+    assert spans["timing"].to_numpy()[rows].tolist() == ["modeled", "modeled"]
+    assert spans["dur_ns"].to_numpy()[rows].tolist() == [1_400, 1_400]
+    assert spans["run_id"].to_numpy()[rows].tolist() == ["abc_forward_0"] * 2
+    assert trace.tracks["domain"].to_numpy()[spans["track"].to_numpy()[rows]].tolist() == ["gpu", "gpu"]
+    assert trace.args[int(rows[1])]["call"] == 0
+    # no part of the host's times, which are what they are without it
+    host = (spans["kind"] == "phase") & (spans["domain"] == "host")
+    assert set(spans["name"][host]) == {"torchtrt.input_binding", "torchtrt.enqueue_host"}
+    assert "torchtrt.enqueue_gpu" not in set(trace.phases()["phase"])
+    delegates = trace.delegates()
+    assert delegates["gpu_ns"].tolist() == [2_800]
+    assert delegates["launch_overhead_ns"].tolist() == [1_400]
+
+
 def test_durations_laid_end_to_end_are_modeled(tmp_path: Path) -> None:
     trace = load(tmp_path, executed(1_000, 0, timing="laid_out"))
     spans = trace.spans

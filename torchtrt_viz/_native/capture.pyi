@@ -299,6 +299,30 @@ class BlobInfo(TypedDict):
     aliases: list[tuple[int, int, str]]
     layers: list[str]
 
+class Binding(TypedDict):
+    name: str
+    dtype: str
+    shape: list[int]
+
+Memory = tuple[int, str, Sequence[int], bool, int]
+"""Address, dtype, shape, whether it is on the device, bytes that there is room for."""
+
+class Engine:
+    """One engine without a program; ``torchtrt_viz.capture.Engine`` wraps it."""
+
+    def __init__(self, blob: bytes, *, name: str = "", options: Mapping[str, str] = ...) -> None: ...
+    def run(
+        self, inputs: Sequence[Memory], outputs: Sequence[Memory | None], stream: int = 0
+    ) -> list[Any]:
+        """Run once; return for each output its shape, or, where no memory was given, an array."""
+
+    def info(self) -> EngineInfo: ...
+    @property
+    def inputs(self) -> list[Binding]: ...
+    @property
+    def outputs(self) -> list[Binding]: ...
+    def close(self) -> None: ...
+
 def parse_blob(blob: bytes) -> BlobInfo:
     """Parse a blob; raise CaptureError where it is damaged."""
 

@@ -134,7 +134,9 @@ def delegates(trace: Trace, *, sort: str | None = "host_total_ns", top: int | No
     group_of = np.array([by_name.get(name, -1) for name in calls.instance], dtype=np.int64)
     layer = among(spans["kind"], ("layer",))
     layers = _sum_of(group_of, dur, layer, groups.size)
-    device = among(spans["domain"], ("gpu",)) & among(spans["timing"], ("measured",)) & ~layer
+    # the device's time of a whole call has a measured duration, whatever is known of its place
+    timed = among(spans["timing"], ("measured",)) | among(spans["kind"], ("phase",))
+    device = among(spans["domain"], ("gpu",)) & timed & ~layer
     gpu = _sum_of(group_of, dur, device, groups.size)
     layer_domains = _domains(trace, group_of, layer, groups.size)
 

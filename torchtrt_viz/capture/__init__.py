@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchtrt_viz.capture.attach import attach
+    from torchtrt_viz.capture.engine import Engine
     from torchtrt_viz.capture.options import CaptureOptions
     from torchtrt_viz.capture.profile import Capture, last, profile
     from torchtrt_viz.capture.program import Program
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Capture": "torchtrt_viz.capture.profile",
     "CaptureOptions": "torchtrt_viz.capture.options",
+    "Engine": "torchtrt_viz.capture.engine",
     "Program": "torchtrt_viz.capture.program",
     "attach": "torchtrt_viz.capture.attach",
     "build_log": "torchtrt_viz.capture.tensorrt_python",
@@ -31,6 +33,7 @@ _HOME = {
 __all__ = [
     "Capture",
     "CaptureOptions",
+    "Engine",
     "Program",
     "attach",
     "build_log",

@@ -39,6 +39,10 @@ def capture_module() -> ModuleType:
             _compare(built)
         raise error
     _compare(module.built_with())
+    if module.TENSORRT_ENGINE:
+        from torchtrt_viz.capture.tensorrt_libraries import point_to_libraries
+
+        point_to_libraries()
     return module
 
 

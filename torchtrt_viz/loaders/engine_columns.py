@@ -68,7 +68,8 @@ def read_engine_columns(source: Source, options: LoadOptions) -> Trace:
     track, device = track[order], device[order]
     start, dur = columns["start_ns"], columns["end_ns"] - columns["start_ns"]
     parent, depth, self_ns, _ = native("columns").nest(track, start, dur)
-    measured = np.isin(columns["timing"], [timings.index(t) for t in ("measured", "device") if t in timings])
+    # a time of the device has a duration of its own; its place is where the host gave the work away
+    measured = np.isin(columns["timing"], [timings.index(t) for t in ("measured",) if t in timings])
     ids = [str(engine.get("engine_id", index)) for index, engine in enumerate(engines)]
     spans = schema.SPANS.frame(
         {

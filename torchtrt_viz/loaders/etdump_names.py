@@ -3,7 +3,9 @@
 A runtime event has a name, a delegate's event has a string or a number as identifier. Delegates of this
 package write a JSON object as metadata: ``torchtrt.delegate`` carries ``method``, ``engine_id`` (or
 ``engine``), ``engine_runtime`` ("host" or "tensorrt") and the call's number; a layer carries ``name`` and
-``timing`` (one of the capture's: measured, laid_out, scaled, rest, device).
+``timing`` (one of the capture's: measured, laid_out, scaled, rest, device); ``torchtrt.enqueue_gpu``, the
+device's time of a call, carries ``timing`` and ``domain`` as well. A time of another call than the one that
+reports it carries that one's number as ``call``.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ __all__ = [
     "read_engines",
 ]
 
-DELEGATE_CALL, DELEGATE, LAYER = 3, 7, 10  # rows of ROLES
+DELEGATE_CALL, DELEGATE, PHASE, LAYER = 3, 7, 8, 10  # rows of ROLES
 MAX_METADATA_BYTES = 1 << 20
 MEASURED, MODELED, ELSEWHERE = 1, 2, 3  # codes of `placing`
 _PLACINGS = {
@@ -107,7 +109,7 @@ class Placing:
 
     @property
     def elsewhere(self) -> NDArray[np.int64]:
-        """Rows of the layers that did not run on the host."""
+        """Rows of the layers, and times of whole calls, that are the device's."""
         return np.flatnonzero(self.placing == ELSEWHERE)
 
 
@@ -179,9 +181,13 @@ def _placing(
     rows: NDArray[np.int64],
     runtime: list[str | None],
 ) -> Placing:
-    """Read the first layer of each kind in delegates of ours: equal layers of later calls are like it."""
+    """Read the first layer of each kind in delegates of ours: equal layers of later calls are like it.
+
+    A phase that says anything of itself (the device's time of a call) is read as a layer is.
+    """
     delegates = np.flatnonzero(events.role == DELEGATE)
-    layers = np.flatnonzero((events.role == LAYER) & (events.metadata_length > 0))
+    told = (events.role == LAYER) | (events.role == PHASE)
+    layers = np.flatnonzero(told & (events.metadata_length > 0))
     if len(delegates) == 0 or len(layers) == 0:
         return Placing()
     shape = runs.shape[events.run]
@@ -205,6 +211,9 @@ def _placing(
     for kind, at in enumerate(first.tolist()):
         facts = parse_metadata(metadata_of(data, events, int(layers[at])))
         facts = facts if isinstance(facts, dict) else {}
+        if events.role[layers[at]] == PHASE:
+            place[kind] = ELSEWHERE if facts.get("domain") == "gpu" else 0
+            continue
         name = _text(facts.get("name"))
         if name is not None:
             names[kind] = name

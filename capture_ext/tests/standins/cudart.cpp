@@ -30,7 +30,11 @@ struct Device {
   std::int64_t now = 1'000'000;
   Counts counts;
   Faults faults;
-  std::vector<cudaStream_t> streams;
+  CUstream_st default_stream;
+  std::vector<cudaStream_t> streams{&default_stream};
+  cudaStream_t of(cudaStream_t stream) {
+    return stream == nullptr || stream == cudaStreamLegacy ? &default_stream : stream;
+  }
 };
 
 Device& device() {
@@ -63,6 +67,7 @@ void wait_until(Device& d, std::int64_t time) {
 bool fails(int& after) { return after >= 0 && after-- == 0; }
 
 std::int64_t give(Device& d, cudaStream_t stream, std::int64_t dur_ns, std::function<void()> effect) {
+  stream = d.of(stream);
   const std::int64_t start = std::max(d.now, stream->busy_until);
   stream->busy_until = start + dur_ns;
   stream->queue.push_back({stream->busy_until, std::move(effect)});
@@ -111,6 +116,10 @@ cudaError_t cudaGetDevice(int* which) {
   *which = 0;
   return cudaSuccess;
 }
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
 cudaError_t cudaSetDevice(int which) { return which == 0 ? cudaSuccess : cudaErrorInvalidValue; }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
@@ -144,6 +153,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   return cudaSuccess;
 }
 
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
+  ENTER();
+  give(d, stream, static_cast<std::int64_t>(bytes / kBytesPerNs),
+       [memory, value, bytes] { std::memset(memory, value, bytes); });
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   ENTER();
   *stream = std::make_unique<CUstream_st>().release();
@@ -165,12 +181,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ENTER();
   ++d.counts.stream_synchronize;
   if (fails(d.faults.synchronize_after)) return cudaErrorLaunchFailure;
-  wait_until(d, stream->busy_until);
+  wait_until(d, d.of(stream)->busy_until);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   ENTER();
+  stream = d.of(stream);
   stream->busy_until = std::max(stream->busy_until, event->time);
   return cudaSuccess;
 }
@@ -193,7 +210,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   ENTER();
   ++d.counts.event_record;
-  event->time = std::max(d.now, stream->busy_until);
+  event->time = std::max(d.now, d.of(stream)->busy_until);
   return cudaSuccess;
 }
 
@@ -203,6 +220,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (fails(d.faults.synchronize_after)) return cudaErrorLaunchFailure;
   wait_until(d, event->time);
   return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  ENTER();
+  return d.now < event->time ? cudaErrorNotReady : cudaSuccess;
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {

@@ -14,6 +14,7 @@
 namespace standins {
 
 inline constexpr std::int64_t kApiCallNs = 1000;
+inline constexpr std::size_t kBytesPerNs = 64;  // that the device fills
 
 struct Counts {
   std::int64_t stream_synchronize = 0;

@@ -116,11 +116,15 @@ void results_from_host_memory() {
       for (std::size_t i = 0; i < x.size(); ++i) CHECK(y[i] == 2 * x[i] + 1);
       CHECK(y[x.size()] == -1.0f);
     }
+    const auto phases = sink.device(SpanKind::phase);
+    const auto layers = sink.device(SpanKind::layer);
+    CHECK(phases.size() == (level >= Level::phases ? 3U : 0U));
+    for (const auto& span : phases) {
+      CHECK(span.end_ns - span.start_ns == kConvNs + kReluNs);
+      CHECK(name_text(span.name) == "torchtrt.enqueue_gpu" && span.timing == Timing::device);
+    }
     if (level == Level::layers) {
-      const auto phases = sink.device(SpanKind::phase);
-      const auto layers = sink.device(SpanKind::layer);
-      CHECK(phases.size() == 3 && layers.size() == 9);
-      for (const auto& span : phases) CHECK(span.end_ns - span.start_ns == kConvNs + kReluNs);
+      CHECK(layers.size() == 9);
       CHECK(layers[0].end_ns - layers[0].start_ns == kConvNs);
       // layers of one name stay apart
       CHECK(engine->engine().layers().rows().size() == 3);
@@ -128,7 +132,7 @@ void results_from_host_memory() {
       CHECK(engine->engine().layers()[2].id == "relu#1");
       CHECK(engine->engine().attachments() == 1 && engine->engine().contexts() == 1);
     } else {
-      CHECK(sink.device(SpanKind::phase).empty());
+      CHECK(layers.empty());
       CHECK(engine->engine().attachments() == 0);
     }
   }
@@ -165,16 +169,54 @@ void calls_stay_asynchronous() {
     }
     if (waits_when_off < 0) waits_when_off = waits;
     CHECK(waits == waits_when_off);
+    const auto phases = sink.device(SpanKind::phase);
+    // the last call's times come when somebody waits for it
+    CHECK(phases.size() == (level >= Level::phases ? 2U : 0U));
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      CHECK(phases[i].end_ns - phases[i].start_ns == kConvNs + kReluNs);
+      CHECK(phases[i].call == i);
+    }
+    CHECK(sink.device(SpanKind::layer).size() == (level == Level::layers ? 6U : 0U));
     if (level == Level::layers) {
-      // the last call's times come when somebody waits for it
-      CHECK(sink.device(SpanKind::phase).size() == 2);
-      const auto phases = sink.device(SpanKind::phase);
-      for (const auto& span : phases) CHECK(span.end_ns - span.start_ns == kConvNs + kReluNs);
-      CHECK(phases[0].call == 0 && phases[1].call == 1);
       std::int64_t sum = 0;
       for (const auto& span : sink.device(SpanKind::layer)) sum += span.end_ns - span.start_ns;
       CHECK(sum == 2 * (kConvNs + kReluNs));
     }
+  }
+}
+
+// torch's default stream: what was put there before is read, what comes after reads the results, and nobody
+// waits.
+void the_default_stream_is_ordered_and_stays_asynchronous() {
+  std::shared_ptr<const Libraries> opened;
+  CHECK(Libraries::open(libraries, opened).ok());
+  const CudaApi& cuda = opened->cuda();
+  std::int64_t waits_when_off = -1;
+  for (const Level level : kLevels) {
+    auto engine = make(kPlan, level);
+    Sink sink;
+    std::vector<float> from(8, 3.0f), x(8, -1.0f), y(8, -1.0f), after(8, -1.0f);
+    const std::size_t bytes = x.size() * sizeof(float);
+    const std::int64_t waits = standins_counts()->waits();
+    for (int call = 0; call < 2; ++call) {
+      auto in = input(x, 2, DeviceKind::cuda);
+      auto out = output(y, DeviceKind::cuda);
+      CHECK(cuda.memcpy_async(x.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, nullptr) ==
+            cudaSuccess);
+      const std::int64_t before = standins_host_now();
+      CHECK(engine->call({&in, 1}, {&out, 1}, cudaStreamLegacy, &sink).ok());
+      CHECK(standins_host_now() - before < 50'000);
+      CHECK(cuda.memcpy_async(after.data(), y.data(), bytes, cudaMemcpyDeviceToDevice, nullptr) ==
+            cudaSuccess);
+      CHECK(y[0] == (call == 0 ? -1.0f : 7.0f) && after[0] == (call == 0 ? -1.0f : 7.0f));
+      standins::standins_host_advance(2'000'000);
+      CHECK(y[7] == 7.0f && after[7] == 7.0f);
+    }
+    if (waits_when_off < 0) waits_when_off = standins_counts()->waits() - waits;
+    CHECK(standins_counts()->waits() - waits == waits_when_off);
+    CHECK(waits_when_off == 1);  // the second call, for the first
+    for (const auto& span : sink.device(SpanKind::phase))
+      CHECK(span.end_ns - span.start_ns == kConvNs + kReluNs);
   }
 }
 
@@ -228,20 +270,48 @@ void teardown_waits_and_gives_everything_back() {
 void a_recording_gets_the_last_call_at_teardown() {
   std::shared_ptr<const Libraries> cuda;
   CHECK(Libraries::open(libraries, cuda).ok());
+  for (const Level level : {Level::phases, Level::layers}) {
+    Stream stream;
+    CHECK(make_stream(cuda, stream).ok());
+    std::vector<float> x(8, 3.0f), y(8);
+    Recording recording(1000);
+    {
+      auto engine = make(kPlan, level);
+      auto in = input(x, 2, DeviceKind::cuda);
+      auto out = output(y, DeviceKind::cuda);
+      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr).ok());
+    }
+    const auto columns = recording.stop();
+    int device_rows = 0;
+    for (std::size_t i = 0; i < columns.call.size(); ++i) device_rows += columns.on_device[i];
+    CHECK(device_rows == (level == Level::layers ? 1 + 3 : 1));
+  }
+}
+
+// What a call of before left to be reported is no part of a recording that began after it.
+void a_recording_has_no_device_time_of_earlier_calls() {
+  std::shared_ptr<const Libraries> cuda;
+  CHECK(Libraries::open(libraries, cuda).ok());
   Stream stream;
   CHECK(make_stream(cuda, stream).ok());
   std::vector<float> x(8, 3.0f), y(8);
-  Recording recording(1000);
-  {
-    auto engine = make(kPlan, Level::layers);
+  auto engine = make(kPlan, Level::phases);
+  const auto call = [&] {
     auto in = input(x, 2, DeviceKind::cuda);
     auto out = output(y, DeviceKind::cuda);
     CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr).ok());
+  };
+  for (int round = 0; round < 2; ++round) {
+    Recording recording(1000);
+    call();
+    call();
+    const auto columns = recording.stop();
+    std::vector<std::int64_t> device;
+    for (std::size_t i = 0; i < columns.call.size(); ++i) {
+      if (columns.on_device[i]) device.push_back(columns.call[i]);
+    }
+    CHECK(device == std::vector<std::int64_t>{round * 2});
   }
-  const auto columns = recording.stop();
-  int device_rows = 0;
-  for (std::size_t i = 0; i < columns.call.size(); ++i) device_rows += columns.on_device[i];
-  CHECK(device_rows == 1 + 3);
 }
 
 void outputs_that_the_device_sizes() {
@@ -373,9 +443,11 @@ int main(int argc, char** argv) {
   libraries = {{argv[1]}, {argv[2]}};
   results_from_host_memory();
   calls_stay_asynchronous();
+  the_default_stream_is_ordered_and_stays_asynchronous();
   a_busy_engine_is_waited_for_once();
   teardown_waits_and_gives_everything_back();
   a_recording_gets_the_last_call_at_teardown();
+  a_recording_has_no_device_time_of_earlier_calls();
   outputs_that_the_device_sizes();
   aliased_storage_stays_the_callers();
   bindings_follow_the_callers_order();
