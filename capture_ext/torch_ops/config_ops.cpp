@@ -4,8 +4,9 @@
 #include <torch/library.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "core/config.hpp"
 #include "torch_ops/operators.hpp"
@@ -39,25 +40,71 @@ bool defined(const char* name) {
   return c10::Dispatcher::singleton().findSchema({std::string("tensorrt::") + name, ""}).has_value();
 }
 
-// Who has them, at the time when this library is loaded. Defining one that is there already would throw.
-bool define_where_missing() {
-  for (const char* name : kNames) {
-    if (defined(name)) return false;
-  }
-  static torch::Library library(torch::Library::FRAGMENT, "tensorrt", std::nullopt, __FILE__, __LINE__);
-  library.def("set_profile_path_prefix(str path_prefix) -> ()", set_path_prefix);
-  library.def("set_profile_format(str profile_format) -> ()", set_format);
-  library.def("set_profile_execution(bool enabled) -> ()", set_execution);
-  library.def("get_profile_path_prefix() -> str", get_path_prefix);
-  library.def("get_profile_format() -> str", get_format);
-  library.def("get_profile_execution() -> bool", get_execution);
-  return true;
+struct Definitions {
+  std::mutex mutex;
+  std::unique_ptr<torch::Library> library;  // null: the operators are not ours
+  std::unique_ptr<torch::Library> anchor;
+};
+
+// Never destroyed: torch's own registries may be gone before statics of ours.
+Definitions& definitions() {
+  static Definitions* const instance = new Definitions;  // NOLINT
+  return *instance;
 }
 
-const bool kOurs = define_where_missing();
+// An entry of the dispatcher for each name that stays when the definitions go, at a key that no tensor has:
+// whoever still holds one of the operators gets an error or the other library's operator, and no dangling
+// entry.
+std::unique_ptr<torch::Library> make_anchor() {
+  constexpr auto kKey = c10::DispatchKey::PrivateUse3;
+  auto anchor = std::make_unique<torch::Library>(torch::Library::IMPL, "tensorrt", kKey, __FILE__, __LINE__);
+  for (const char* name : kNames) anchor->impl(name, torch::CppFunction::makeFallthrough());
+  return anchor;
+}
 
 }  // namespace
 
-bool profile_ops_are_ours() { return kOurs; }
+// Defining an operator that is there already would throw.
+bool define_profile_ops() {
+  auto& own = definitions();
+  const std::lock_guard lock(own.mutex);
+  if (own.library) return true;
+  for (const char* name : kNames) {
+    if (defined(name)) return false;
+  }
+  if (!own.anchor) own.anchor = make_anchor();
+  auto library = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "tensorrt", std::nullopt,
+                                                  __FILE__, __LINE__);
+  library->def("set_profile_path_prefix(str path_prefix) -> ()", set_path_prefix);
+  library->def("set_profile_format(str profile_format) -> ()", set_format);
+  library->def("set_profile_execution(bool enabled) -> ()", set_execution);
+  library->def("get_profile_path_prefix() -> str", get_path_prefix);
+  library->def("get_profile_format() -> str", get_format);
+  library->def("get_profile_execution() -> bool", get_execution);
+  own.library = std::move(library);
+  return true;
+}
+
+bool withdraw_profile_ops() {
+  auto& own = definitions();
+  const std::lock_guard lock(own.mutex);
+  const bool had = own.library != nullptr;
+  own.library.reset();
+  return had;
+}
+
+bool profile_ops_are_ours() {
+  auto& own = definitions();
+  const std::lock_guard lock(own.mutex);
+  return own.library != nullptr;
+}
+
+namespace {
+const bool kDefined = define_profile_ops();
+}
 
 }  // namespace torchtrt_viz::torch_ops
+
+extern "C" int torchtrt_viz_withdraw_profile_ops(void) {
+  return torchtrt_viz::torch_ops::withdraw_profile_ops() ? 1 : 0;
+}

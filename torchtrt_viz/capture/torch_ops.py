@@ -19,7 +19,9 @@ def load_torch_ops() -> Path:
 
     Defines ``torch.ops.torchtrt_viz.execute_engine``, which packages with engines need before they are
     loaded, and, unless Torch-TensorRT has defined them, ``torch.ops.tensorrt.set_profile_execution``,
-    ``set_profile_format``, ``set_profile_path_prefix`` and their getters.
+    ``set_profile_format``, ``set_profile_path_prefix`` and their getters. Torch-TensorRT may be imported
+    before or after: where it brings those operators, they are its own from then on
+    (:mod:`torchtrt_viz.capture.stepping_aside`).
 
     Raises
     ------
@@ -48,4 +50,7 @@ def load_torch_ops() -> Path:
         raise CaptureError(
             f"torch {torch.__version__} cannot load {path.name}, which was built with torch {built}: {error}"
         ) from error
+    from torchtrt_viz.capture.stepping_aside import guard
+
+    guard(torch, str(path))
     return path
