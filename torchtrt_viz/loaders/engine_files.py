@@ -25,6 +25,7 @@ KINDS: tuple[str, ...] = (
     "metadata",  # options, device, performance summary
     "device",  # properties of the machine's devices
     "phase",  # framework operators inside a phase of a Torch-TensorRT call
+    "sidecar",  # calls, phases and layers of an engine, as this package's capture writes them
     "log",
 )
 
@@ -37,6 +38,7 @@ _SUFFIXES: tuple[tuple[str, str], ...] = (
     ("_enqueue_profile.trace", "phase"),
     ("_device_config_profile.trace", "phase"),
     ("_layer_information.json", "graph"),
+    (".perfetto.json", "sidecar"),
     (".profile.metadata.json", "metadata"),
     (".build.metadata.json", "metadata"),
     (".metadata.json", "device"),
@@ -69,6 +71,12 @@ _METADATA = re.compile(r'"(?:performance_summary|model_options|build_options|inf
 _DEVICE = re.compile(r'"(?:ComputeCapability|COMPUTE_CAPABILITY_MAJOR)"\s*:')
 _DATED_READINGS = re.compile(_START + r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*\[\s*[\d.eE+-]+\s*,\s*"\d{8}-')
 _PLAIN_READINGS = re.compile(_START + r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*\[?\s*[\d.eE+-]+\s*[\],]')
+_SIDECAR = re.compile(
+    r'"args"\s*:\s*\{\s*"name"\s*:\s*"(?:[^"\\]|\\.)* \(\w+ engine [0-9a-f]{16}-(?:[^"\\]|\\.)*\)"'
+    r"\s*\}\s*\}\s*,\s*"
+    r'\{\s*"name"\s*:\s*"thread_name"[^{}]*"args"\s*:\s*\{\s*"name"\s*:\s*"host: calls and phases"'
+    r'|"otherData"\s*:\s*\{\s*"schema"\s*:\s*1\s*,\s*"engine_id"\s*:'
+)
 _EMPTY = re.compile(_START + r"\[?\s*\]?\s*$")
 
 
@@ -88,10 +96,11 @@ def kind_of(head: bytes, filename: str) -> str | None:
     text = decoded_head(head)
     named = told_by_name(filename)
     if _EMPTY.match(text):
+        named = None if named == "sidecar" else named
         return named or _empty_trace(text, filename)
     start = text.lstrip()[:1]
     if '"traceEvents"' in text:
-        return None
+        return "sidecar" if _SIDECAR.search(text) else None
     if start in ("[", "{", ","):
         if _LIST_OF_EVENTS.search(text):
             if '" Engine Execution"' in text or ' Engine Execution"' in text:

@@ -11,7 +11,7 @@ from torchtrt_viz.loaders.lenient_json import MAX_DOCUMENT_BYTES, documents, par
 from torchtrt_viz.loaders.options import LoadOptions
 from torchtrt_viz.loaders.source import Source
 from torchtrt_viz.loaders.text_forms import decode_text
-from torchtrt_viz.loaders.torchtrt_calls import is_call_event, read_calls
+from torchtrt_viz.loaders.torchtrt_calls import is_call_event, read_calls, read_sidecar
 from torchtrt_viz.loaders.trex_graph import read_graph
 from torchtrt_viz.loaders.trex_metadata import read_device, read_metadata
 from torchtrt_viz.loaders.trex_profile import read_engine_trace, read_profile, read_readings
@@ -91,6 +91,8 @@ def _json_parts(kind: str, value: Any, stem: str, source: Source, options: LoadO
     name = source.name
     if kind == "profile":
         return [Part("profile", stem, name, read_profile(value, name, options))]
+    if kind == "sidecar":
+        return [Part("calls", stem, name, read_sidecar(value, name, options))]
     if kind in ("engine_trace", "phase") and isinstance(value, list) and any(map(is_call_event, value)):
         found_calls = read_calls(value, name, options)
         stems = (

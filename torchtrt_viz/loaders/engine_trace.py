@@ -10,6 +10,7 @@ from torchtrt_viz.loaders.engine_build import Group, build_engine, group_parts
 from torchtrt_viz.loaders.engine_info import EngineInfo
 from torchtrt_viz.loaders.engine_parts import Part, PhaseOps, read_parts
 from torchtrt_viz.loaders.engine_spans import SpanRows
+from torchtrt_viz.loaders.torchtrt_calls import Calls
 from torchtrt_viz.trace import Repair, Trace
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _RUN_CLOCK = (
     "other; they are not aligned further"
 )
 _CALL_CLOCK = "monotonic clock of the host that ran the engine"
+_MOST_DRIFT_NS = 10_000_000
 _PHASE_CLOCK = "start of the phase in the last call; not aligned with anything else"
 
 
@@ -81,7 +83,12 @@ def trace_of_parts(
     """Join parts into engines, and engines into a trace."""
     groups = group_parts(parts)
     engines: list[EngineInfo] = []
-    rows = SpanRows(rank=-1 if options.rank is None else options.rank)
+    calls = [part.content for group in groups for part in group.calls]
+    rank = options.rank
+    said = {part.rank for part in calls if part.rank is not None}
+    if rank is None and len(said) == 1:
+        (rank,) = said
+    rows = SpanRows(rank=-1 if rank is None else rank)
     clocks = _clocks(groups)
     taken: set[str] = set()
     clock = _NO_CLOCK
@@ -125,8 +132,9 @@ def trace_of_parts(
         meta={
             "format": format,
             "sources": sources,
+            "base_ns": _base(calls, options) if clock == _CALL_CLOCK else None,
             "clock": clock,
-            "rank": options.rank,
+            "rank": rank,
             "versions": _versions(groups),
             "engines": engines,
             "loose": [_loose(group) for group in groups if not group.is_engine],
@@ -142,8 +150,28 @@ def _clocks(groups: list[Group]) -> int:
     return phases + sum(1 for group in groups if group.timing is not None and len(group.timing.content))
 
 
+def _base(calls: list[Calls], options: LoadOptions) -> int | None:
+    """Unix ns at time 0, when all files that say it agree: one machine wrote them, since it was started."""
+    bases = [part.base_ns for part in calls if part.base_ns is not None]
+    if not bases or max(bases) - min(bases) > _MOST_DRIFT_NS:
+        if bases:
+            options.repaired(
+                Repair(
+                    "second_clock",
+                    "the engines were recorded on different machines, or before and after a restart of one: "
+                    "their times are each engine's own and are not aligned",
+                )
+            )
+        return None
+    return min(bases)
+
+
 def _unique(group: Group, taken: set[str]) -> str:
     profile = None if group.profile is None else group.profile.content
+    ids = {part.content.engine_id for part in group.calls if part.content.engine_id}
+    if len(ids) == 1 and not ids & taken:
+        taken |= ids
+        return ids.pop()
     name = (profile.engine if profile is not None and profile.engine else group.name) or "engine"
     number, unique = 1, name
     while unique in taken:

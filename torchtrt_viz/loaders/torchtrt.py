@@ -6,6 +6,10 @@ every call; it looks like a timeline and is none. ``E_input_profile.trace``, ``E
 that phase of the last call, and no duration of the phase itself. ``E_layer_information.json`` is layer
 information as trtexec writes it.
 
+Engines of this package write the same names and more: calls, phases and layers of a delegate are in
+``E.perfetto.json``, those of a package's engine in the files above, each with a real start and of its true
+kind (:mod:`torchtrt_viz.loaders.torchtrt_calls`).
+
 Load the folder to have the files of every engine joined (:mod:`torchtrt_viz.loaders.engine_set` describes the
 result).
 """
@@ -28,9 +32,9 @@ FORMAT = "torchtrt"
 
 
 def sniff(head: bytes, filename: str) -> bool:
-    """Tell whether the content is an engine or phase trace of Torch-TensorRT, or its layer information."""
+    """Tell an engine's or phase's trace of Torch-TensorRT, its layer information, or a sidecar of ours."""
     kind = kind_of(head, filename)
-    return kind in ("engine_trace", "phase") or (
+    return kind in ("engine_trace", "phase", "sidecar") or (
         kind == "graph" and filename.lower().endswith("_layer_information.json")
     )
 
@@ -44,6 +48,6 @@ def read(source: Source, options: LoadOptions) -> Trace:
         When nothing of it is whole, or it is no such file.
     """
     kind = kind_of(source.head(), source.filename)
-    if kind not in ("engine_trace", "phase", "graph"):
+    if kind not in ("engine_trace", "phase", "sidecar", "graph"):
         kind = "phase" if phase_of(source.filename) else "engine_trace"
     return read_file(source, options, kind, FORMAT)

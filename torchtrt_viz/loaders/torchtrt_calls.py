@@ -1,8 +1,11 @@
-"""Traces that this package's own capture writes under Torch-TensorRT's file names.
+"""Traces that this package's own capture writes: sidecars of delegates, and files of packages' engines.
 
-They have the same shape as Torch-TensorRT's, and hold more: every execution of a layer and every phase is an
-event of its own with a real start, on one clock for all files of an engine, and its arguments say which call
-it belongs to, how its time was got, and where it was spent.
+The latter have the names and the shape of Torch-TensorRT's, and hold more: every execution of a layer and
+every phase is an event of its own with a real start, on one clock for all files of an engine, and its
+arguments say which call it belongs to, how its time was got, and where it was spent. A delegate's sidecar
+(``E.perfetto.json``) is one trace-event document with all of that; ``cat`` is the kind of an event
+(delegate, phase, layer), and ``otherData`` says what is true of all events: the engine, and an anchor of
+the clock.
 """
 
 from __future__ import annotations
@@ -11,11 +14,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.loaders.options import LoadOptions
 from torchtrt_viz.loaders.trex_profile import ENGINE_EXECUTION, Profile
 from torchtrt_viz.trace import Repair
 
-__all__ = ["Calls", "is_call_event", "profile_of_calls", "read_calls"]
+__all__ = ["Calls", "is_call_event", "profile_of_calls", "read_calls", "read_sidecar"]
+
+_KINDS = ("delegate", "phase", "layer")
 
 #: How a time was got -> timing of the span. A time "device" has no known place on the host's clock.
 _TIMINGS = {
@@ -41,6 +47,9 @@ class Calls:
     dur_ns: list[int] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     details: list[dict[str, Any]] = field(default_factory=list)
+    engine_id: str | None = None
+    rank: int | None = None
+    base_ns: int | None = None  # Unix ns at start_ns == 0, where the file has an anchor
 
 
 def is_call_event(event: Any) -> bool:
@@ -67,7 +76,8 @@ def read_calls(events: list[Any], name: str, options: LoadOptions) -> list[Calls
         if args.get("engine_runtime") == "host":
             found.runtime = "host"
         found.names.append(str(event.get("name", "")))
-        found.kinds.append("layer" if "layer" in args else "phase")
+        kind = event.get("cat")
+        found.kinds.append(kind if kind in _KINDS else "layer" if "layer" in args else "phase")
         found.domains.append("gpu" if args.get("domain") == "gpu" else "host")
         found.timings.append(_TIMINGS.get(str(args.get("timing")), "modeled"))
         found.start_ns.append(start)
@@ -81,6 +91,48 @@ def read_calls(events: list[Any], name: str, options: LoadOptions) -> list[Calls
             )
         )
     return list(out.values())
+
+
+def read_sidecar(document: Any, name: str, options: LoadOptions) -> Calls:
+    """Read a delegate's sidecar; the result may be without events.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is no such document.
+    """
+    about = document.get("otherData") if isinstance(document, dict) else None
+    events = document.get("traceEvents") if isinstance(document, dict) else None
+    about = about if isinstance(about, dict) else {}
+    engine_id = about.get("engine_id")
+    if not isinstance(events, list) or not isinstance(engine_id, str):
+        raise TraceFormatError(
+            "no sidecar of an engine",
+            path=name,
+            expected='{"traceEvents": [...], "otherData": {"schema": 1, "engine_id": ...}}',
+            found=type(document).__name__,
+            hint="Load it as another kind of trace: load(path, format='kineto')",
+        )
+    runtime = "host" if about.get("engine_runtime") == "host" else "tensorrt"
+    common = {"engine_id": engine_id, "engine_runtime": runtime}
+    slices = [event for event in events if not (isinstance(event, dict) and event.get("ph") == "M")]
+    for event in slices:
+        if isinstance(event, dict) and isinstance(event.get("args"), dict):
+            event["args"] = {**event["args"], **common}
+    found = read_calls(slices, name, options)
+    calls = found[0] if found else Calls(None, runtime)
+    label = about.get("engine_name")
+    calls.engine = label if isinstance(label, str) and label else None
+    calls.engine_id = engine_id
+    rank = about.get("rank")
+    calls.rank = rank if type(rank) is int and 0 <= rank < 2**31 else None
+    unix, monotonic = about.get("anchor_unix_ns"), about.get("anchor_monotonic_ns")
+    if type(unix) is int and type(monotonic) is int and 0 < unix < 2**62 and abs(monotonic) < 2**62:
+        calls.base_ns = unix - monotonic
+    dropped = about.get("dropped_spans")
+    if type(dropped) is int and dropped > 0:
+        options.repaired(Repair("dropped", "the writer kept no more spans than these", name, count=dropped))
+    return calls
 
 
 def _nanoseconds(event: Any, key: str) -> int | None:
