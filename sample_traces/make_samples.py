@@ -120,6 +120,7 @@ def describe(folder: Path) -> dict:
             not path.is_file()
             or (path.parent == folder and path.suffix in (".py", ".md"))
             or path.name == "MANIFEST.json"
+            or path.parent.name == "__pycache__"
         ):
             continue
         content = path.read_bytes()

@@ -18,6 +18,10 @@ from rank_traces import event, trace_json
 import torchtrt_viz as tv
 from torchtrt_viz.analysis import collective_skew, temporal_breakdown
 
+cloudpickle = pytest.importorskip("cloudpickle")
+# workers cannot import this file: what they shall run is sent to them whole
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
 RANKS = 8
 SIMULATED = 32
 

@@ -47,6 +47,7 @@ def test_errors_are_one_message_and_status_2(tmp_path: Path):
 
 
 def test_doctor_says_what_works():
+    pytest.importorskip("executorch")
     done = trtprofile("doctor", "--json")
     findings = {finding["name"]: finding for finding in json.loads(done.stdout)}
     assert done.returncode == 0, done.stdout
@@ -95,6 +96,7 @@ def test_export_writes_every_format_and_overwrites_only_when_told(to: str, corpu
 
 
 def test_demo_writes_everything_and_answers(tmp_path: Path):
+    pytest.importorskip("executorch")
     import torchtrt_viz as tv
 
     done = trtprofile("demo", "-o", tmp_path / "demo", "--runs", 3)

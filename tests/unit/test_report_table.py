@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from timeline_traces import model_trace
 
-from torchtrt_viz.errors import OptionError
+from torchtrt_viz.errors import OptionError, TorchTrtVizError
 from torchtrt_viz.report.columns import MISSING, duration, number, quantity, show
 from torchtrt_viz.report.table import FORMATS, to_markdown, with_units, write_table
 
@@ -46,6 +48,13 @@ def test_parquet_round_trip(frame, tmp_path):
     assert got["name"].tolist() == frame["name"].tolist()
     assert got["in [bytes]"].isna().tolist() == [False, True, False]
     assert got["values"].tolist()[0] == "{'a': 1}"
+
+
+def test_an_unusable_pyarrow_is_an_error_with_a_remedy_and_leaves_no_file(frame, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(TorchTrtVizError, match=r"pyarrow.*cannot be used.*another format"):
+        write_table(frame, tmp_path / "t.parquet")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_workbook_holds_texts_not_formulas(frame, tmp_path):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.errors import MissingDependencyError, OptionError
+from torchtrt_viz.errors import MissingDependencyError, OptionError, TorchTrtVizError
 from torchtrt_viz.report.columns import Shown, missing, one_line, show
 from torchtrt_viz.report.files import write_atomically
 
@@ -57,7 +58,7 @@ def write_table(
     writers: dict[str, Callable[[pd.DataFrame, Path], None]] = {
         ".csv": lambda table, file: _guarded(table).to_csv(file, index=False),
         ".tsv": lambda table, file: _guarded(table).to_csv(file, index=False, sep="\t"),
-        ".parquet": lambda table, file: _plain(table).to_parquet(file, index=False),
+        ".parquet": lambda table, file: _write_parquet(_plain(table), file),
         ".xlsx": lambda table, file: _write_sheet(table, file, name or "table"),
         ".md": lambda table, file: _write_text(file, to_markdown(frame, name)),
         ".html": lambda table, file: _write_text(file, _html(frame, name)),
@@ -181,6 +182,18 @@ def _html(frame: pd.DataFrame, name: str) -> str:
         f'<!doctype html><meta charset="utf-8"><title>{escape(name or "table")}</title>'
         f"<style>{assets.style('report')}</style>{table(frame, name, limit=len(frame), searchable=False)}"
     )
+
+
+def _write_parquet(table: pd.DataFrame, file: Path) -> None:
+    try:
+        importlib.import_module("pyarrow")
+    except ImportError as error:
+        # releases of pyarrow and numpy that do not fit together install all the same
+        raise TorchTrtVizError(
+            f"pyarrow, which writes Parquet, cannot be used: {error}. Install a release of it that fits, or "
+            "choose another format"
+        ) from error
+    table.to_parquet(file, index=False, engine="pyarrow")
 
 
 def _write_sheet(table: pd.DataFrame, file: Path, name: str) -> None:
