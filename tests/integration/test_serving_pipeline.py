@@ -286,6 +286,44 @@ def test_recording_that_changes_while_it_is_packed_is_noticed(tmp_path, settings
     assert "while it was packed" in status.error
 
 
+def test_recording_that_shrinks_while_it_is_packed_is_noticed(tmp_path, settings, monkeypatch):
+    job = stage(tmp_path)
+    original = os.fstat
+
+    def cut(stage_name, job):
+        if stage_name == "pack":
+
+            def stale(descriptor):
+                found = original(descriptor)
+                if os.readlink(f"/proc/self/fd/{descriptor}") == str(job.raw):
+                    os.truncate(job.raw, found.st_size - 1)
+                return found
+
+            monkeypatch.setattr("torchtrt_viz.serving.pack.os.fstat", stale)
+
+    status, _ = run(job, settings, cut)
+    assert (status.state, status.stage) == ("failed", "pack")
+    assert "became shorter while it was packed" in status.error
+    assert not job.archive.exists()
+
+
+@pytest.mark.skipif(shutil.which("tar") is None, reason="there is no tar program")
+def test_other_programs_read_the_archive(tmp_path, settings):
+    events = [event("x" * (i % 97), i, 1, "cpu_op") for i in range(9000)]  # more than one block of 1 MiB
+    job = stage(tmp_path, raw=trace_json(events, rank=0))
+    raw = job.raw.read_bytes()
+    status, _ = run(job, settings)
+    assert status.state == "published"
+    subprocess.run(["gzip", "-t", str(job.archive)], check=True)
+    (tmp_path / "out").mkdir()
+    done = subprocess.run(
+        ["tar", "xzf", str(job.archive), "-C", str(tmp_path / "out")], capture_output=True, check=True
+    )
+    assert done.stderr == b""
+    assert len(raw) > 1 << 20
+    assert (tmp_path / "out/raw/trace.json").read_bytes() == raw
+
+
 def test_folder_that_becomes_unwritable_keeps_the_recording(tmp_path, settings):
     job = stage(tmp_path)
     (tmp_path / SESSION / "rank-00000").write_text("in the way")

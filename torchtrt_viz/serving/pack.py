@@ -8,6 +8,7 @@ import io
 import os
 import tarfile
 from dataclasses import dataclass
+from io import BufferedIOBase, RawIOBase
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,8 +24,7 @@ from torchtrt_viz.serving.staging import PARSED_FILES, Job
 
 __all__ = ["Packed", "checksum", "pack", "publish", "published_by", "verify"]
 
-# The fewer blocks, the fewer moments in which the engine's thread has to wait for the interpreter.
-_BLOCKS: dict[str, Any] = {"bufsize": TAR_BLOCK, "copybufsize": TAR_BLOCK}
+_BLOCK = 1 << 20  # the fewer blocks, the fewer moments in which the engine's thread waits for the interpreter
 
 
 @dataclass(frozen=True)
@@ -36,19 +36,40 @@ class Packed:
     sha256: str
 
 
-class _Hashing:
-    """A file being read into the archive, its checksum taken on the way."""
+class _TarStream:
+    """A tar archive being written through one buffer: no copy or allocation holds the interpreter."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
-        self.digest = hashlib.sha256()
-        self.size = 0
+        self._buffer = memoryview(bytearray(_BLOCK))
+        self._size = 0
 
-    def read(self, size: int = -1) -> bytes:
-        block = self._stream.read(size)
-        self.digest.update(block)
-        self.size += len(block)
-        return block
+    def add(self, entry: tarfile.TarInfo, content: BufferedIOBase | RawIOBase) -> str | None:
+        """Write a member of ``entry.size`` bytes; return its SHA-256, None when the content is shorter."""
+        self._write(entry.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
+        digest, left = hashlib.sha256(), entry.size
+        while left:
+            count = content.readinto(self._buffer[: min(left, _BLOCK)])
+            if not count:
+                return None
+            block = self._buffer[:count]
+            digest.update(block)
+            self._write(block)
+            left -= count
+        self._fill(tarfile.BLOCKSIZE)
+        return digest.hexdigest()
+
+    def end(self) -> None:
+        """Write the end of the archive."""
+        self._write(bytes(2 * tarfile.BLOCKSIZE))
+        self._fill(tarfile.RECORDSIZE)
+
+    def _write(self, block: bytes | memoryview) -> None:
+        self._stream.write(block)
+        self._size += len(block)
+
+    def _fill(self, unit: int) -> None:
+        self._write(bytes(-self._size % unit))
 
 
 class _Tee:
@@ -59,7 +80,7 @@ class _Tee:
         self.digest = hashlib.sha256()
         self.size = 0
 
-    def write(self, block: bytes) -> int:
+    def write(self, block: bytes | memoryview) -> int:
         self._stream.write(block)
         self.digest.update(block)
         self.size += len(block)
@@ -104,32 +125,27 @@ def pack(job: Job, level: int) -> Packed:
     members: dict[str, tuple[int, str]] = {}
     with job.unpublished.open("wb") as file:
         tee = _Tee(file)
-        with (
-            igzip.IGzipFile(filename="", mode="wb", compresslevel=level, fileobj=tee, mtime=0) as compressed,
-            tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT, **_BLOCKS) as tar,
-        ):
+        with igzip.IGzipFile(filename="", mode="wb", compresslevel=level, fileobj=tee, mtime=0) as compressed:
+            tar = _TarStream(compressed)
             for name, path in _members(job):
                 members[name] = _add(tar, name, path, job.created_unix_ns)
             data = _inventory(job, members)
-            tar.addfile(_entry(INVENTORY, len(data), job.created_unix_ns), io.BytesIO(data))
+            tar.add(_entry(INVENTORY, len(data), job.created_unix_ns), io.BytesIO(data))
+            tar.end()
         file.flush()
         os.fsync(file.fileno())
     return Packed(members, tee.size, tee.digest.hexdigest())
 
 
-def _add(tar: tarfile.TarFile, name: str, path: Path, mtime_ns: int) -> tuple[int, str]:
-    with path.open("rb") as stream:
+def _add(tar: _TarStream, name: str, path: Path, mtime_ns: int) -> tuple[int, str]:
+    with path.open("rb", buffering=0) as stream:
         size = os.fstat(stream.fileno()).st_size
-        hashing = _Hashing(stream)
-        try:
-            tar.addfile(_entry(name, size, mtime_ns), hashing)
-        except OSError as error:
-            if error.errno is None:  # tarfile's own "unexpected end of data"
-                raise CaptureError(f"{path} became shorter while it was packed") from error
-            raise
+        digest = tar.add(_entry(name, size, mtime_ns), stream)
+        if digest is None:
+            raise CaptureError(f"{path} became shorter while it was packed")
         if stream.read(1):
             raise CaptureError(f"{path} became longer while it was packed")
-    return hashing.size, hashing.digest.hexdigest()
+    return size, digest
 
 
 def _inventory(job: Job, members: dict[str, tuple[int, str]]) -> bytes:
