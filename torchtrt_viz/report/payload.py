@@ -156,7 +156,7 @@ def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int
         "lane_begin": scene.lane_begin.astype(np.int64),
         "lane_end": scene.lane_end.astype(np.int64),
     }
-    if len(start) <= max_spans:
+    if _events(scene) <= max_spans:  # what stands for collapsed tracks comes on top
         return columns, 0, 0, 0
     order = np.concatenate([np.arange(b, e) for b, e in zip(scene.lane_begin, scene.lane_end, strict=True)])
     lane = np.repeat(

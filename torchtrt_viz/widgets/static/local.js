@@ -250,7 +250,9 @@ export class LocalIndex {
   /** Where a row is drawn: the first lane of `lanes` that holds it. */
   locate(row, lanes) {
     if (!this.position) {
-      this.position = new Int32Array(this.row.reduce((most, r) => Math.max(most, r), -1) + 1).fill(-1);
+      let most = -1;
+      for (let i = 0; i < this.row.length; i++) most = Math.max(most, this.row[i]);
+      this.position = new Int32Array(most + 1).fill(-1);
       for (const lane of lanes) {
         for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) this.position[this.row[i]] = i;
       }

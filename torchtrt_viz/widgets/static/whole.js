@@ -48,8 +48,11 @@ export const holdingAll = (Base) =>
       this.index.markRows = null;
       this.index.markNames = null;
       if (!text) return 0;
+      this.folded ??= Array.from(this.texts, (name) => name.toLowerCase());
       const wanted = text.toLowerCase();
-      this.index.markNames = Uint8Array.from(this.texts, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0));
+      const marks = new Uint8Array(this.folded.length);
+      for (let name = 0; name < marks.length; name++) marks[name] = this.folded[name].includes(wanted) ? 1 : 0;
+      this.index.markNames = marks;
       return this.index.countMarked(this.drawnLanes);
     }
 
