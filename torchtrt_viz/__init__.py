@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from torchtrt_viz.magic import load_ipython_extension, unload_ipython_extension
     from torchtrt_viz.session import Session
     from torchtrt_viz.trace import Repair, Trace
+    from torchtrt_viz.widgets.panel import CapturePanel
 
 _HOME = {
     "Capture": "torchtrt_viz.capture.profile",
     "CaptureActiveError": "torchtrt_viz.errors",
     "CaptureError": "torchtrt_viz.errors",
+    "CapturePanel": "torchtrt_viz.widgets.panel",
     "CompatibilityError": "torchtrt_viz.errors",
     "MissingDependencyError": "torchtrt_viz.errors",
     "OptionError": "torchtrt_viz.errors",
@@ -76,6 +78,7 @@ __all__ = [  # noqa: RUF022 - in the order in which a reader meets them
     "profile",
     "last",
     "Capture",
+    "CapturePanel",
     "Program",
     "export_program",
     "export_package",

@@ -198,3 +198,22 @@ def test_saving_a_page_and_reading_a_saved_capture(torch_notebook: Any) -> None:
     torch_notebook.run("%%trtprofile -q --save raw\ntorch.relu(x);")
     names = torch_notebook.value("sorted(set(tv.load('raw').operators()['name']))")
     assert names == "['aten::clamp_min', 'aten::relu']"
+
+
+def test_the_panel_captures_what_runs_between_its_buttons(program: Any) -> None:
+    run = program.run
+    assert run("panel = tv.CapturePanel()\npanel.fields['level'].value = 'layers'\npanel").status == "ok"
+    assert run("panel.start_button.click()").status == "ok"
+    assert program.value("(panel.start_button.disabled, panel.stop_button.disabled)") == "(True, False)"
+    for _ in range(2):
+        assert run("y = program(torch.ones(1, 3, 32, 32))").status == "ok"
+    assert run("panel.stop_button.click()").status == "ok"
+    assert program.value("(panel.start_button.disabled, panel.stop_button.disabled)") == "(False, True)"
+    kinds = "panel.trace.spans['kind'].astype(str).value_counts()"
+    assert program.value(f"(int({kinds}['method']), int({kinds}['delegate']))") == "(2, 4)"
+    assert program.value("[type(view).__name__ for view in panel.result.children]") == "['Explorer']"
+    assert "spans" in program.value("panel.status.value")
+    # nothing runs between: said, not shown as an empty table
+    quiet = "panel.fields['activities'].value = 'none'\n"
+    assert run(quiet + "panel.start_button.click()\npanel.stop_button.click()").status == "ok"
+    assert "Nothing was recorded" in program.value("panel.result.children[0].value")
