@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/config.hpp"
+#include "core/engine_registry.hpp"
 #include "core/instrumented_engine.hpp"
 #include "core/recorder.hpp"
 #include "core/sidecar.hpp"
@@ -101,6 +102,67 @@ TEST(engines_run_while_the_configuration_changes) {
   threads[5].join();
   CHECK_EQUAL(calls.load(), 4 * kRounds);
   CHECK_EQUAL(engines[0]->entry()->info().calls + engines[1]->entry()->info().calls, 4 * kRounds);
+  reset_config();
+}
+
+// What a capture does at its begin and end, while programs are loaded, called and dropped by other threads.
+TEST(engines_come_and_go_while_the_configuration_is_applied_everywhere) {
+  reset_config();
+  const test::TemporaryDirectory directory;
+  std::atomic<bool> stop{false};
+  std::atomic<int> working{3};
+  std::vector<std::thread> threads;
+  std::atomic<std::int64_t> calls{0};
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      CountingSink sink;
+      for (int i = 0; i < kRounds / 4; ++i) {
+        FakeEngine::Log log;
+        std::unique_ptr<InstrumentedEngine> engine;
+        const EngineLoadScope scope;
+        EngineIdentity identity;
+        identity.name = "e" + std::to_string(t);
+        InstrumentedEngine::Options options;
+        options.sidecars = t == 0 ? SidecarKind::package : SidecarKind::delegate;
+        CHECK(InstrumentedEngine::create(std::make_unique<FakeEngine>(log, std::vector<std::string>{"a"}),
+                                         identity, options, engine)
+                  .ok());
+        CHECK_EQUAL(scope.engines().size(), std::size_t{1});
+        for (int c = 0; c < 3; ++c) CHECK(engine->call({}, {}, nullptr, c == 1 ? nullptr : &sink).ok());
+        calls += engine->entry()->info().calls;
+        engine.reset();
+        CHECK(log.destroyed);
+        CHECK(log.attachments <= 1);
+      }
+      working -= 1;
+    });
+  }
+  threads.emplace_back([&] {
+    const char* levels[] = {"layers", "off", "phases", "delegate"};
+    const char* formats[] = {"etdump", "perfetto", "trex"};
+    for (int i = 0; working > 0; ++i) {
+      CHECK(change_config({.execution = i % 3 != 0,
+                           .level = levels[i % 4],
+                           .format = formats[i % 3],
+                           .path_prefix = directory.path()})
+                .ok());
+      InstrumentedEngine::apply_everywhere();
+    }
+    stop = true;
+  });
+  threads.emplace_back([&] {
+    while (!stop) {
+      Recording recording(1000);
+      InstrumentedEngine::apply_everywhere();
+      for (const auto& entry : registered_engines()) (void)file_stem(entry->info());
+      set_rank(rank() < 3 ? rank() + 1 : -1);
+      (void)recording.stop();
+    }
+    set_rank(-1);
+  });
+  for (auto& thread : threads) thread.join();
+  CHECK_EQUAL(calls.load(), 3 * (kRounds / 4) * 3);
+  for (const auto& entry : registered_engines()) CHECK(!entry->info().alive);
   reset_config();
 }
 

@@ -68,10 +68,10 @@ def _ctest(folder: Path, targets: tuple[str, ...], **environment: str) -> str:
 
 
 def test_core_under_the_thread_sanitizer(root: Path, tmp_path: Path) -> None:
-    targets = ("core_tests", "race_tests")
+    targets = ("core_tests", "race_tests", "tensorrt_tests")
     _build(root, tmp_path, targets, "-DTORCHTRT_VIZ_CAPTURE=OFF", "-DTORCHTRT_VIZ_SANITIZE=thread")
     output = _ctest(tmp_path, targets, TSAN_OPTIONS="halt_on_error=1")
-    assert "100% tests passed out of 2" in output
+    assert "100% tests passed out of 3" in output
 
 
 def test_all_under_the_address_and_undefined_behaviour_sanitizers(root: Path, tmp_path: Path) -> None:

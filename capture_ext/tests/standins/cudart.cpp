@@ -83,7 +83,11 @@ std::int64_t enqueue(cudaStream_t stream, std::int64_t dur_ns, std::function<voi
 }
 
 extern "C" {
-std::int64_t standins_host_now() { return device().now; }
+std::int64_t standins_host_now() {
+  Device& d = device();
+  const std::lock_guard lock(d.mutex);
+  return d.now;
+}
 void standins_host_advance(std::int64_t ns) {
   Device& d = device();
   const std::lock_guard lock(d.mutex);

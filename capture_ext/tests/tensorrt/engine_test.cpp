@@ -1,12 +1,15 @@
 // The TensorRT engine on the simulated device: what it computes, that it never waits longer than without
 // profiling, and that its device times are the device's. Usage: engine_test NVINFER_STANDIN CUDART_STANDIN
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/config.hpp"
 #include "core/instrumented_engine.hpp"
 #include "standins/device.hpp"
 #include "tensorrt/tensorrt_engine.hpp"
@@ -243,6 +246,51 @@ void a_busy_engine_is_waited_for_once() {
   }
 }
 
+// Two threads call engines on streams of their own, a third changes what is recorded and applies it at once:
+// a profiler that is taken away waits for the call in flight first.
+void the_level_changes_under_running_engines() {
+  std::shared_ptr<const Libraries> cuda;
+  CHECK(Libraries::open(libraries, cuda).ok());
+  reset_config();
+  std::atomic<int> working{2};
+  std::atomic<int> wrong{0};
+  const auto work = [&](float value) {
+    Stream stream;
+    if (!make_stream(cuda, stream).ok()) ++wrong;
+    std::vector<float> x(8, value), y(8);
+    std::unique_ptr<Engine> raw;
+    std::unique_ptr<InstrumentedEngine> engine;
+    Sink sink;
+    if (!make_raw(kPlan, raw).ok() ||
+        !InstrumentedEngine::create(std::move(raw), {1, "engine", "forward", 0, "tensorrt", "executorch"}, {},
+                                    engine)
+             .ok()) {
+      ++wrong;
+    }
+    for (int call = 0; engine && call < 300; ++call) {
+      auto in = input(x, 2, DeviceKind::cuda);
+      auto out = output(y, DeviceKind::cuda);
+      if (!engine->call({&in, 1}, {&out, 1}, stream.get(), &sink).ok()) ++wrong;
+    }
+    engine.reset();
+    for (const float result : y) wrong += result == 2 * value + 1 ? 0 : 1;
+    for (const auto& span : sink.device(SpanKind::phase)) {
+      wrong += span.end_ns - span.start_ns == kConvNs + kReluNs ? 0 : 1;
+    }
+    --working;
+  };
+  std::thread one(work, 3.0f), two(work, 4.0f);
+  const char* levels[] = {"layers", "phases", "delegate", "layers"};
+  for (int i = 0; working > 0; ++i) {
+    CHECK(change_config({.execution = i % 5 != 0, .level = levels[i % 4], .format = "etdump"}).ok());
+    InstrumentedEngine::apply_everywhere();
+  }
+  one.join();
+  two.join();
+  CHECK(wrong == 0);
+  reset_config();
+}
+
 void teardown_waits_and_gives_everything_back() {
   standins::standins_reset();
   std::shared_ptr<const Libraries> cuda;
@@ -445,6 +493,7 @@ int main(int argc, char** argv) {
   calls_stay_asynchronous();
   the_default_stream_is_ordered_and_stays_asynchronous();
   a_busy_engine_is_waited_for_once();
+  the_level_changes_under_running_engines();
   teardown_waits_and_gives_everything_back();
   a_recording_gets_the_last_call_at_teardown();
   a_recording_has_no_device_time_of_earlier_calls();
