@@ -6,7 +6,7 @@ that launch kernels, and an all-reduce after every layer in which the group wait
 fiftieth rank computes a fifth slower than its peers: what an analysis has to find is known.
 
 The recordings say that they are synthetic. They take the way of real ones into the folder: staged, parsed,
-packed, verified and published by the package's own pipeline, and listed in a manifest.
+packed, read back and published by the steps of the package's own pipeline, and listed in a manifest.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
+from torchtrt_viz.loaders.health import archive_damage
 from torchtrt_viz.loaders.manifest import MANIFEST, CycleRecord, Manifest, RankRecord
+from torchtrt_viz.loaders.source import Source
 from torchtrt_viz.serving import ProfileConfig, RankIdentity
-from torchtrt_viz.serving.pack import pack, publish, verify
+from torchtrt_viz.serving.pack import pack, publish
 from torchtrt_viz.serving.parse_tables import parse_job_folder
 from torchtrt_viz.serving.pipeline import write_rank_meta
 from torchtrt_viz.serving.staging import Job
@@ -187,7 +189,9 @@ def publish_rank(folder: Path, rank: int, world: int) -> RankRecord:
     write_rank_meta(job)
     parse_job_folder(str(job.folder))
     packed = pack(job, 1)
-    verify(job, packed)
+    damage = archive_damage(Source(job.unpublished))
+    if damage is not None:
+        raise RuntimeError(f"rank {rank}: {damage}")
     publish(job)
     cycle = CycleRecord(0, "published", job.archive_name, packed.bytes, packed.sha256)
     job.delete()

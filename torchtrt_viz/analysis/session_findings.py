@@ -20,7 +20,8 @@ _EXPOSED_PCT = 10.0
 _WORTH_PCT = 3.0
 _MOST_NAMED = 5
 
-Finding = tuple[str, float | None, str]
+Finding = tuple[str, float | None, str, Any]
+"""Sentence, time at stake, table, session (None: of no single one)."""
 
 
 def session_findings(made: Overview, *, top: int = 6) -> pd.DataFrame:
@@ -49,11 +50,16 @@ def session_findings(made: Overview, *, top: int = 6) -> pd.DataFrame:
         *_roles(made.roles),
         *_requests(made.requests),
     ][:top]
+    if made.totals["session"].nunique(dropna=False) > 1:
+        found = [
+            (text if of is None or pd.isna(of) else f"Session {of}: {text}", *rest, of)
+            for text, *rest, of in found
+        ]
     return pd.DataFrame(
         {
-            "finding": pd.Series([text for text, _, _ in found], dtype=object),
-            "impact_ns": pd.Series([impact for _, impact, _ in found], dtype="Float64"),
-            "source": pd.Series([source for _, _, source in found], dtype=object),
+            "finding": pd.Series([text for text, *_ in found], dtype=object),
+            "impact_ns": pd.Series([impact for _, impact, *_ in found], dtype="Float64"),
+            "source": pd.Series([source for _, _, source, _ in found], dtype=object),
         }
     )
 
@@ -93,7 +99,7 @@ def _waited_for(stragglers: pd.DataFrame) -> Iterator[Finding]:
             others = ", ".join(_who(row) for _, row in late.iloc[1:_MOST_NAMED].iterrows())
             more = f" and {len(late) - _MOST_NAMED} more" if len(late) > _MOST_NAMED else ""
             text += f" The same holds for {others}{more}."
-        yield text, took, "stragglers"
+        yield text, took, "stragglers", first["session"]
 
 
 def _slow_steps(roles: pd.DataFrame) -> Iterator[Finding]:
@@ -106,6 +112,7 @@ def _slow_steps(roles: pd.DataFrame) -> Iterator[Finding]:
             f"{_pct(float(row['slowest_pct']))} longer than that of the median {_role(row['role'])}rank.",
             behind,
             "roles",
+            row["session"],
         )
 
 
@@ -124,6 +131,7 @@ def _uneven(operators: pd.DataFrame) -> Iterator[Finding]:
         f"{duration(float(row['rank_mean_ns']))} ({float(row['imbalance']):.2f} times).",
         float(over.max()),
         "operators",
+        row["session"] if "session" in known else None,
     )
 
 
@@ -135,6 +143,7 @@ def _exposed(roles: pd.DataFrame) -> Iterator[Finding]:
                 f"{_pct(float(row['gpu_exposed_pct']))} of their span.",
                 None,
                 "roles",
+                row["session"],
             )
 
 
@@ -147,7 +156,7 @@ def _roles(roles: pd.DataFrame) -> Iterator[Finding]:
         f"{float(row['steps_per_rank']):.3g} steps a rank)"
         for _, row in known.iterrows()
     ]
-    yield f"Median step: {'; '.join(parts)}.", None, "roles"
+    yield f"Median step: {'; '.join(parts)}.", None, "roles", None
 
 
 def _requests(requests: pd.DataFrame) -> Iterator[Finding]:
@@ -167,4 +176,4 @@ def _requests(requests: pd.DataFrame) -> Iterator[Finding]:
             text += "; " + words.format(duration(float(known.astype("float64").median())))
     if requests["joined"].any() and requests.loc[requests["joined"], "handoff_ns"].isna().all():
         text += "; the hand-over between them is not known: their clocks are of different hosts or unknown"
-    yield f"{text}.", None, "requests"
+    yield f"{text}.", None, "requests", None

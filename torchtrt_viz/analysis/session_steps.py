@@ -228,8 +228,8 @@ def stragglers_of(ranks: pd.DataFrame, frame: pd.DataFrame, waits: pd.DataFrame)
     out = _joined(everyone, late, ["session", "role", "rank"])
     out = _joined(out, steps, _RANK)
     if len(waits):
-        met = set(zip(waits["session"], waits["role"], strict=True))
-        compared = [pair in met for pair in zip(out["session"], out["role"], strict=True)]
+        met = set(_pairs(waits))
+        compared = [pair in met for pair in _pairs(out)]
         for column in ("waited_for_ns", "last_in"):
             out[column] = out[column].mask(out[column].isna() & pd.Series(compared), 0)
     for column in ("waited_for_ns", "last_in", "steps", "step_ns", "slowest"):
@@ -237,6 +237,12 @@ def stragglers_of(ranks: pd.DataFrame, frame: pd.DataFrame, waits: pd.DataFrame)
     return out.sort_values(
         ["waited_for_ns", "behind_ns"], ascending=False, na_position="last", kind="stable"
     ).reset_index(drop=True)
+
+
+def _pairs(frame: pd.DataFrame) -> list[tuple[Any, Any]]:
+    """Session and role of each row, None for what is missing."""
+    columns = (frame[name].astype(object).where(frame[name].notna(), None) for name in ("session", "role"))
+    return list(zip(*columns, strict=True))
 
 
 def _joined(left: pd.DataFrame, right: pd.DataFrame, keys: list[str]) -> pd.DataFrame:

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["escape", "facts", "table"]
 
 
+# Columns of ids: broken over lines, they could not be read.
+_KEYS = frozenset({"session", "role", "instance", "host", "request", "transfer", "file"})
+
+
 def escape(text: object) -> str:
     """Return text as HTML that shows exactly this text."""
     return html.escape(one_line(text), quote=True)
@@ -72,7 +76,7 @@ def _cell(column: Shown, row: int, searchable: bool, links: Sequence[str | None]
         button = f'<button class="name" type="button" data-name="{text}">{text}</button>'
         return f'<td class="t namecell">{button}</td>'
     if links is None:
-        return f'<td class="t">{text}</td>'
+        return f'<td class="{"t key" if column.column in _KEYS else "t"}">{text}</td>'
     address = links[row]
     if address is not None:
         text = f'<a href="{html.escape(address, quote=True)}">{text}</a>'

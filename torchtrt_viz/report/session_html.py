@@ -290,7 +290,11 @@ def _timeline(
     data = payload(scene, max_spans=max_spans)
     whole, shown = len(session), len(scene.parts)
     which = f"{shown:,} of {whole:,} recordings" if shown < whole else f"all {whole:,} recordings"
-    how = "" if asked is not None or len(rows) < limit else ": of every role the slowest and the fastest"
+    how = (
+        ""
+        if asked is not None or len(rows) < limit or shown == whole
+        else ": of every role the slowest and the fastest"
+    )
     told = f"Shows {which}{how}. {note[:1].upper()}{note[1:]}{'.' if note else ''}"
     return timeline(data.text, data.left_out, height, told)
 

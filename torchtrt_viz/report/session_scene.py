@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
+from torchtrt_viz.report.strips import rank_label
 from torchtrt_viz.widgets.scene import Part, Scene
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def session_scene(session: Session, rows: Sequence[int], align: Align) -> tuple[
     traces: list[Trace] = []
     hosts: list[str | None] = []
     labels: list[str] = []
+    sessions = ranks["session"].nunique(dropna=False) > 1
     several = ranks["cycle"].nunique(dropna=True) > 1
     for row in rows:
         record = ranks.iloc[row]
@@ -79,15 +81,11 @@ def session_scene(session: Session, rows: Sequence[int], align: Align) -> tuple[
         except TraceFormatError:
             continue  # it stands among the damaged ones
         hosts.append(None if pd.isna(record["host"]) else str(record["host"]))
-        words = [f"rank {int(record['rank'])}" if not pd.isna(record["rank"]) else f"recording {row}"]
-        if pd.isna(record["rank"]) and not pd.isna(record["session"]):
-            words = [str(record["session"])]
-        words += [str(record[name]) for name in ("role", "stage") if not pd.isna(record[name])]
-        if several and not pd.isna(record["cycle"]):
-            words.append(f"cycle {int(record['cycle'])}")
-        labels.append(" ".join(words))
+        labels.append(rank_label(record, sessions, several))
     if not traces:
         return None, ""
+    if len(set(labels)) < len(labels):
+        labels = [f"{label} #{number}" for number, label in enumerate(labels)]
     shifts, note = _shifts(traces, hosts, align)
     parts = [Part(*part) for part in zip(traces, shifts, labels, strict=True)]
     return Scene(parts, note), note

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torchtrt_viz.report.columns import show
 from torchtrt_viz.report.markup import escape
 from torchtrt_viz.report.session_facts import not_here, not_whole, session_facts
-from torchtrt_viz.report.session_tables import plain, stragglers_table
+from torchtrt_viz.report.session_tables import operators_table, plain, stragglers_table
 from torchtrt_viz.report.strips import strips_of_ranks
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["session_static_html"]
 
-_MOST_STRIPS = 16
+_MOST_STRIPS = 12
 _RANK_COLUMNS = ("session", "rank", "role", "instance", "host", "cycle", "stage", "state", "format")
 _BADGE = "background:#b3005e;color:#fff;padding:0 6px;border-radius:3px"
 _CELL = "padding:1px 10px;vertical-align:top;text-align:"
@@ -58,7 +58,7 @@ def session_static_html(session: Session, made: Overview | None, *, rows: int = 
         for frame, name, heading in (
             (made.roles, "session_roles", "Roles side by side"),
             (stragglers_table(made.stragglers), "session_stragglers", "Ranks that others wait for"),
-            (made.operators, "session_operators", "Operators over ranks (host)"),
+            (operators_table(made.operators), "session_operators", "Operators over ranks (host)"),
             (made.requests, "session_requests", "Requests over prefill and decode (host)"),
         ):
             parts.append(_table(plain(frame), name, heading, rows))

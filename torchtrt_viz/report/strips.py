@@ -12,10 +12,10 @@ from torchtrt_viz.report.markup import escape
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["strip", "strips_of_ranks"]
+__all__ = ["rank_label", "strip", "strips_of_ranks"]
 
 _SHADES = 8
-_NAME = "width:170px;flex:none;overflow:hidden;white-space:nowrap;text-overflow:ellipsis"
+_NAME = "width:190px;flex:none;overflow:hidden;white-space:nowrap;text-overflow:ellipsis"
 _COLORS = {"host": ((47, 109, 181), "HOST"), "gpu": ((196, 86, 11), "GPU")}
 
 
@@ -43,10 +43,11 @@ def strips_of_ranks(strips: pd.DataFrame, limit: int) -> str:
     keys = ["session", "rank", "role", "instance", "host", "cycle", "stage"]
     rows: list[str] = []
     groups = list(strips.groupby(keys, dropna=False, sort=False))
+    sessions = strips["session"].nunique(dropna=False) > 1
     several = strips["cycle"].nunique(dropna=True) > 1
     for _, part in groups[:limit]:
         first = part.iloc[0]
-        label = _label(first, several)
+        label = rank_label(first, sessions, several)
         for number, (_, side) in enumerate(part.iterrows()):
             (red, green, blue), words = _COLORS[str(side["domain"])]
             busy = 100 * int(side["busy_ns"]) / max(int(side["length_ns"]), 1)
@@ -67,7 +68,8 @@ def strips_of_ranks(strips: pd.DataFrame, limit: int) -> str:
     return "".join(rows)
 
 
-def _label(row: Any, with_cycle: bool) -> str:
+def rank_label(row: Any, with_session: bool, with_cycle: bool) -> str:
+    """Name a recording: its rank and role, and what else tells it from the others shown."""
     import pandas as pd
 
     words = ["rank ?" if pd.isna(row["rank"]) else f"rank {int(row['rank'])}"]
@@ -76,4 +78,6 @@ def _label(row: Any, with_cycle: bool) -> str:
     words += [str(row[column]) for column in ("role", "stage") if not pd.isna(row[column])]
     if with_cycle and not pd.isna(row["cycle"]):
         words.append(f"cycle {int(row['cycle'])}")
+    if with_session and not pd.isna(row["rank"]) and not pd.isna(row["session"]):
+        words.append(f"of {row['session']}")
     return " ".join(words)
