@@ -86,9 +86,10 @@ class Visit:
 
 
 class Lab:
-    """JupyterLab on the loopback with folders, token and settings of its own."""
+    """JupyterLab (or, with ``app="notebook"``, Notebook 7) on the loopback: own folders, token and settings."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, app: str = "jupyterlab"):
+        self.app = app
         self.root = folder / "notebooks"
         self.root.mkdir()
         with socket.socket() as probe:
@@ -114,14 +115,15 @@ class Lab:
             IPYTHONDIR=str(folder / "ipython"),
             JUPYTER_PLATFORM_DIRS="1",
         )
+        own = ["--LabApp.news_url=None", "--LabApp.extension_manager=readonly"] if app == "jupyterlab" else []
         log = folder / "lab.log"
         with log.open("w") as out:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
+                    *(sys.executable, "-m", app, "--no-browser", "--allow-root", "--ip=127.0.0.1"),
                     *(f"--port={self.port}", "--ServerApp.port_retries=0"),
                     *(f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.root}"),
-                    *("--LabApp.news_url=None", "--LabApp.extension_manager=readonly"),
+                    *own,
                     "--expose-app-in-browser",
                 ],
                 env=env,
@@ -139,11 +141,12 @@ class Lab:
                 return
             except OSError:
                 if time.monotonic() > end or self.process.poll() is not None:
-                    raise RuntimeError(f"JupyterLab did not start: {log.read_text()[-3000:]}") from None
+                    raise RuntimeError(f"{app} did not start: {log.read_text()[-3000:]}") from None
                 time.sleep(0.2)
 
     def url(self, notebook: str) -> str:
-        return f"http://127.0.0.1:{self.port}/lab/tree/{notebook}?reset&token={self.token}"
+        where = "lab/tree" if self.app == "jupyterlab" else "notebooks"
+        return f"http://127.0.0.1:{self.port}/{where}/{notebook}?reset&token={self.token}"
 
     def write(self, name: str, cells: list[str]) -> str:
         notebook = {

@@ -87,7 +87,8 @@ export function rgb(hex) {
 export function surroundingsDark() {
   const body = document.body;
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
-  if (body.dataset.vscodeThemeKind) return !/light/.test(body.dataset.vscodeThemeKind);
+  const code = body.dataset.vscodeThemeKind || [...body.classList].find((name) => /^vscode-(dark|light|high-contrast)/.test(name));
+  if (code) return !code.includes("light"); // vscode-high-contrast is dark, vscode-high-contrast-light is not
   const root = document.documentElement;
   if (root.getAttribute("theme")) return root.getAttribute("theme") === "dark";
   if (root.dataset.theme) return root.dataset.theme === "dark";
