@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from rank_traces import event, simple_events, trace_json, write
 from timeline_traces import HOSTILE, model_trace, wide_trace
 
+import torchtrt_viz as tv
 from torchtrt_viz.report.html import write_html
 
 KEYS = ["w", "s", "a", "d", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]
@@ -403,3 +405,110 @@ def test_no_script_still_shows_the_tables(visit, file):
     one = visit(file, java_script_enabled=False)
     assert one.page.locator("#operators tbody tr").count() == 5
     assert "needs JavaScript" in one.page.locator("noscript").first.inner_text()
+
+
+@pytest.fixture(scope="module")
+def session_file(tmp_path_factory):
+    """The report of two hosts' ranks with hostile names, a missing rank, and a GPU on each that is there."""
+    folder = tmp_path_factory.mktemp("session")
+    for rank, role in ((0, "prefill"), (1, "decode")):
+        events = simple_events(1 + rank)
+        events.append(event(f"{role}[request={HOSTILE[0].replace(' ', '')} transfer=x1]", 0, 450))
+        events.append(event(HOSTILE[0], 600, 30, "cpu_op"))
+        events.append(event("gemm", 700, 200, "kernel", 9, stream=9, device=0))
+        data = trace_json(events, rank=rank, world_size=3, role=role, host_name=f"node-{rank} {HOSTILE[0]}")
+        write(folder / f"rank{rank}.json", data)
+    session = tv.load(folder)
+    session.to_html(folder / "report.html", title=HOSTILE[0])
+    return (folder / "report.html").as_uri()
+
+
+@pytest.fixture
+def session_page(visit, session_file):
+    one = visit(session_file)
+    one.settle()
+    yield one
+    assert one.external == []
+    assert one.errors == []
+
+
+def test_a_session_shows_its_gaps_first_and_its_ranks_apart(session_page):
+    page = session_page.page
+    health = page.locator(".health.bad")
+    assert "1 left nothing here: 2" in health.inner_text()
+    top = health.bounding_box()["y"]
+    assert top < page.locator("nav").bounding_box()["y"] < 950, "seen without scrolling"
+    assert page.locator("#ranks .strips").inner_text().count("HOST") == 2
+    assert page.locator("#ranks .strips").inner_text().count("GPU") == 2
+    assert "not aligned" in page.locator("#timeline").inner_text()
+    # each rank's first event is at 0: the clocks are of two hosts
+    firsts = session_page.run(
+        """(() => {
+          const first = {}; const {index, info} = t.source;
+          for (const track of info.tracks) for (const lane of track.lanes) {
+            const rank = track.group.match(/rank \\d/)[0];
+            for (let i = index.laneBegin[lane]; i < index.laneEnd[lane]; i++) {
+              first[rank] = Math.min(first[rank] ?? Infinity, index.start[i]);
+            }
+          }
+          return first;
+        })()"""
+    )
+    assert firsts == {"rank 0": 0, "rank 1": 0}
+
+
+def test_a_sessions_names_are_text_and_lead_to_the_timeline(session_page):
+    page = session_page.page
+    assert page.title() == HOSTILE[0]
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() <= 2
+    assert page.evaluate("() => window.hacked") is None
+    assert HOSTILE[0] in page.locator("#operators").inner_text()
+    page.locator("#operators button.name", has_text="aten::addmm").first.click()
+    page.wait_for_function("() => window.tvTimeline.selected?.name === 'aten::addmm'")
+
+
+def test_a_sessions_links_lead_to_sections_and_recordings(session_page):
+    page = session_page.page
+    for link in page.locator('a[href^="#"]').all():
+        target = link.get_attribute("href")[1:]
+        assert page.locator(f"[id='{target}']").count() == 1, target
+    address = page.locator("#ranks td.file a").first
+    assert address.get_attribute("href") == "./rank0.json"
+    assert address.evaluate("(a) => a.href").endswith("/rank0.json")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_sessions_page_is_readable_in_both_themes_and_at_200_percent(visit, session_file, scheme):
+    """Every text has a contrast of 4.5 or more to what is behind it, and nothing hangs over the side."""
+    one = visit(
+        session_file, color_scheme=scheme, viewport={"width": 650, "height": 475}, device_scale_factor=2
+    )
+    one.settle()
+    assert one.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    faint = one.page.evaluate(
+        """() => {
+          const channel = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+          const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+          const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+          const behind = (node) => {
+            for (let at = node; at; at = at.parentElement) {
+              const color = parse(getComputedStyle(at).backgroundColor);
+              if (color.length === 3 || color[3] > 0.99) return color.slice(0, 3);
+            }
+            return [255, 255, 255];
+          };
+          const out = [];
+          let seen = 0;
+          for (const node of document.querySelectorAll("header *, main section:not(#timeline) *")) {
+            const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+            if (!own || !node.getClientRects().length) continue;
+            seen++;
+            const [a, b] = [light(parse(getComputedStyle(node).color)), light(behind(node))];
+            const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (contrast < 4.5) out.push([node.tagName, node.textContent.slice(0, 30), contrast.toFixed(2)]);
+          }
+          return [seen > 100, out.slice(0, 10)];
+        }"""
+    )
+    assert faint == [True, []]

@@ -64,6 +64,23 @@ def test_show_prints_tables_of_a_real_trace(corpus: Path):
         assert part in done.stdout
 
 
+def test_report_of_a_session_of_ranks(corpus: Path, tmp_path: Path):
+    target = tmp_path / "out.html"
+    done = trtprofile("report", corpus / "ranks" / "ddp2", "-o", target)
+    assert done.returncode == 0, done.stderr
+    assert "The other ranks waited" in done.stdout
+    assert "for rank 1" in done.stdout
+    assert "All 4 recordings are here and whole." in target.read_text()
+    assert trtprofile("report", corpus / "ranks" / "ddp2", "-o", target).returncode == 1, "not overwritten"
+    damaged = trtprofile("report", corpus / "ranks" / "broken", "-o", target, "--force", "--timelines", "0")
+    assert damaged.returncode == 0
+    assert "damaged: empty.pt.trace.json.gz: empty file" in damaged.stderr
+    assert "3 of 4 recordings are not whole" in target.read_text()
+    single = trtprofile("report", corpus / "ranks" / "tp4", "-o", target, "--force", "--rank", "9")
+    assert single.returncode == 2
+    assert "ranks of the session: 0, 1, 2, 3" in single.stderr
+
+
 @pytest.mark.parametrize("to", ["csv", "parquet", "xlsx", "markdown", "html", "perfetto"])
 def test_export_writes_every_format_and_overwrites_only_when_told(to: str, corpus: Path, tmp_path: Path):
     source = corpus / "kineto" / "a100_triton_cuda_driver.json.gz"

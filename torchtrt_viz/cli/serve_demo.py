@@ -64,4 +64,4 @@ def command(
     print_frame(session.ranks)
     heading("Operators over the ranks (host time, ns)")
     print_frame(session.operators(), limit=10)
-    click.echo(f"\nload it with torchtrt_viz.load({str(folder)!r})")
+    click.echo(f"\nload it with torchtrt_viz.load({str(folder)!r}), or: trtprofile report {folder}")
