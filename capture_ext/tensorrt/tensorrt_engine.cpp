@@ -184,6 +184,12 @@ const Alias* TensorRtEngine::alias_of_output(std::size_t output) const {
 }
 
 Status TensorRtEngine::wait_for_previous() {
+  if (std::exchange(copies_alone_, false)) {
+    // The call that staged them failed before its enqueue: nothing else says when they are done.
+    Status status =
+        libraries_->check(libraries_->cuda().stream_synchronize(stream_.get()), "waiting for staged inputs");
+    if (!status.ok()) return status;
+  }
   if (!in_flight_.pending) return Status::success();
   in_flight_.pending = false;
   Status status = libraries_->check(libraries_->cuda().event_synchronize(done_.get()),
@@ -253,7 +259,7 @@ Status TensorRtEngine::bind_inputs(std::span<const TensorView> inputs) {
       address = input_buffers_[i].get();
       must_wait_ |= input.device == DeviceKind::host;
       if (input.nbytes() != 0) {
-        staged_inputs_ = true;
+        staged_inputs_ = copies_alone_ = true;
         Status status = libraries_->check(
             cuda.memcpy_async(address, input.data, input.nbytes(), cudaMemcpyHostToDevice, stream_.get()),
             "copying an input to the device");
@@ -364,6 +370,7 @@ Status TensorRtEngine::enqueue(std::uint64_t call, void* stream, Record record) 
   Status status =
       libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the call");
   in_flight_.pending = status.ok();
+  copies_alone_ &= !in_flight_.pending;
   return status;
 }
 

@@ -104,7 +104,8 @@ class TensorRtEngine final : public Engine {
   std::vector<TensorView> bound_inputs_;
   std::vector<void*> input_addresses_, output_addresses_;
   bool staged_inputs_ = false;
-  bool must_wait_ = false;  // some tensor is on the host
+  bool copies_alone_ = false;  // inputs on their way, and no enqueue behind them
+  bool must_wait_ = false;     // some tensor is on the host
   cudaStream_t running_on_ = nullptr;
   cudaStream_t handed_to_ = nullptr;  // the default stream, where the caller works on that one
   std::int32_t device_ = 0;

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from native_build import build, ctest
 
 pytestmark = [pytest.mark.native, pytest.mark.timeout(1800)]
 
@@ -16,61 +13,10 @@ CORE = ("core_tests", "blob_tests", "race_tests", "columns_tests", "tensorrt_tes
 EXECUTORCH = ("executorch_tests", "no_tracer_tests")
 
 
-def _tool(name: str) -> str:
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed (pip install 'torchtrt-viz[test]')")
-    return found
-
-
-def _run(command: list[str], folder: Path, **environment: str) -> str:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-8000:]}"
-    return done.stdout
-
-
-def _build(root: Path, folder: Path, targets: tuple[str, ...], *options: str) -> None:
-    _run(
-        [
-            _tool("cmake"),
-            "-S",
-            str(root / "capture_ext"),
-            "-B",
-            str(folder),
-            "-G",
-            "Ninja",
-            f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}",
-            f"-DPython_EXECUTABLE={sys.executable}",
-            "-DTORCHTRT_VIZ_TESTS=ON",
-            "-DTORCHTRT_VIZ_PYTHON=OFF",
-            "-DTORCHTRT_VIZ_WERROR=ON",
-            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-            "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1",
-            *options,
-        ],
-        root,
-    )
-    _run([_tool("cmake"), "--build", str(folder), "-j2", "--target", *targets], root)
-
-
-def _ctest(folder: Path, targets: tuple[str, ...], **environment: str) -> str:
-    wanted = "^(" + "|".join(targets) + ")$"
-    return _run([_tool("ctest"), "--output-on-failure", "-R", wanted], folder, **environment)
-
-
 def test_core_under_the_thread_sanitizer(root: Path, tmp_path: Path) -> None:
     targets = ("core_tests", "race_tests", "tensorrt_tests")
-    _build(root, tmp_path, targets, "-DTORCHTRT_VIZ_CAPTURE=OFF", "-DTORCHTRT_VIZ_SANITIZE=thread")
-    output = _ctest(tmp_path, targets, TSAN_OPTIONS="halt_on_error=1")
+    build(root, tmp_path, targets, "-DTORCHTRT_VIZ_CAPTURE=OFF", "-DTORCHTRT_VIZ_SANITIZE=thread")
+    output = ctest(tmp_path, targets, TSAN_OPTIONS="halt_on_error=1")
     assert "100% tests passed out of 3" in output
 
 
@@ -91,13 +37,13 @@ def test_all_under_the_address_and_undefined_behaviour_sanitizers(root: Path, tm
     program = tmp_path / "net.pte"
     exported = export_program(Net().eval(), (torch.ones(1, 3, 8, 8),), program, etrecord=False)
     assert [region.backend for region in exported.regions] == ["TensorRTBackend"]
-    build = tmp_path / "build"
-    _build(root, build, CORE + EXECUTORCH, "-DTORCHTRT_VIZ_SANITIZE=address,undefined")
+    folder = tmp_path / "build"
+    build(root, folder, CORE + EXECUTORCH, "-DTORCHTRT_VIZ_SANITIZE=address,undefined")
     environment = {
         "TORCHTRT_VIZ_TEST_PROGRAM": str(program),
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
-    assert "100% tests passed out of 5" in _ctest(build, CORE, **environment)
+    assert "100% tests passed out of 5" in ctest(folder, CORE, **environment)
     # the runtime keeps its registries for ever: its leaks are not ours to look at
-    output = _ctest(build, EXECUTORCH, ASAN_OPTIONS="detect_leaks=0", **environment)
+    output = ctest(folder, EXECUTORCH, ASAN_OPTIONS="detect_leaks=0", **environment)
     assert "100% tests passed out of 2" in output

@@ -416,6 +416,32 @@ void tensors_without_elements() {
   CHECK(out.sizes == Dims(std::array<std::int64_t, 2>{0, 4}));
 }
 
+// Copies of inputs, and no enqueue behind them that would be waited for.
+void a_call_that_failed_leaves_no_copies_behind() {
+  standins::standins_reset();
+  for (const bool call_again : {false, true}) {
+    auto engine = make(kPlan, Level::off);
+    std::vector<float> x(8, 3.0f), y(8);
+    auto in = input(x, 2, DeviceKind::host);
+    auto out = output(y, DeviceKind::host);
+    out.resize = [](OutputView&, const Dims&) { return Status::error(Code::invalid_argument, "no room"); };
+    const std::int64_t waits = standins_counts()->waits();
+    CHECK_HAS(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).message, "no room");
+    CHECK(standins_counts()->waits() == waits);
+    if (call_again) {
+      std::vector<float> more(4000, 2.0f), room(4000);  // needs a larger buffer than the one being filled
+      auto next = input(more, 1000, DeviceKind::host);
+      auto result = output(room, DeviceKind::host);
+      CHECK(engine->call({&next, 1}, {&result, 1}, nullptr, nullptr).ok());
+      CHECK(room.back() == 5.0f);
+      CHECK(standins_counts()->waits() == waits + 2);
+    }
+    engine.reset();
+    CHECK(standins_counts()->waits() == waits + (call_again ? 2 : 1));
+  }
+  CHECK(standins_counts()->live_allocations == 0 && standins_counts()->live_streams == 0);
+}
+
 // After a failure the engine works on, and nothing is lost or leaked.
 void failures_say_what_failed() {
   standins::standins_reset();
@@ -501,6 +527,7 @@ int main(int argc, char** argv) {
   aliased_storage_stays_the_callers();
   bindings_follow_the_callers_order();
   tensors_without_elements();
+  a_call_that_failed_leaves_no_copies_behind();
   failures_say_what_failed();
   std::printf("%s\n", failures == 0 ? "all passed" : "FAILED");
   return failures == 0 ? 0 : 1;

@@ -1,0 +1,64 @@
+"""Builds of the C++ code with their own options, and runs of its tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+__all__ = ["build", "ctest", "run", "tool"]
+
+
+def tool(name: str) -> str:
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed (pip install 'torchtrt-viz[test]')")
+    return found
+
+
+def run(command: list[str], folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-8000:]}"
+    return done.stdout
+
+
+def build(root: Path, folder: Path, targets: tuple[str, ...], *options: str) -> None:
+    run(
+        [
+            tool("cmake"),
+            "-S",
+            str(root / "capture_ext"),
+            "-B",
+            str(folder),
+            "-G",
+            "Ninja",
+            f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+            "-DTORCHTRT_VIZ_TESTS=ON",
+            "-DTORCHTRT_VIZ_PYTHON=OFF",
+            "-DTORCHTRT_VIZ_WERROR=ON",
+            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1",
+            *options,
+        ],
+        root,
+    )
+    run([tool("cmake"), "--build", str(folder), "-j2", "--target", *targets], root)
+
+
+def ctest(folder: Path, targets: tuple[str, ...], **environment: str) -> str:
+    wanted = "^(" + "|".join(targets) + ")$"
+    return run([tool("ctest"), "--output-on-failure", "-R", wanted], folder, **environment)
