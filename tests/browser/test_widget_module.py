@@ -1,4 +1,4 @@
-"""The widget as any host of anywidget modules sees it: VS Code, Colab and marimo bring no JupyterLab along."""
+"""The widget as any host of anywidget modules sees it: VS Code, Colab and marimo bring no JupyterLab."""
 
 from __future__ import annotations
 

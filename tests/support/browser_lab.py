@@ -86,7 +86,7 @@ class Visit:
 
 
 class Lab:
-    """JupyterLab (or, with ``app="notebook"``, Notebook 7) on the loopback: own folders, token and settings."""
+    """JupyterLab, or with ``app="notebook"`` Notebook 7, on the loopback: own folders, token and settings."""
 
     def __init__(self, folder: Path, app: str = "jupyterlab"):
         self.app = app
