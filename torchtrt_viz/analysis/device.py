@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.intervals import IntervalSet, merge
-from torchtrt_viz.analysis.rows import among, ends, ints, measured, names_matching
+from torchtrt_viz.analysis.kept import kept
+from torchtrt_viz.analysis.rows import among, ints, measured, names_matching
 from torchtrt_viz.trace import Trace
 
 __all__ = ["CLASSES", "DEVICE_KINDS", "DeviceWork", "device_work"]
@@ -80,7 +81,10 @@ class DeviceWork:
 
     def is_class(self, *names: str) -> Mask:
         """Say for each entry whether its class is one of ``names``."""
-        return np.isin(self.kind, [CLASSES.index(name) for name in names])
+        out: Mask = np.zeros(len(self.kind), bool)
+        for name in names:
+            out |= self.kind == CLASSES.index(name)
+        return out
 
     def busy(self, *names: str) -> IntervalSet:
         """Return when anything (of these classes) ran, as a set of intervals."""
@@ -100,34 +104,48 @@ def work_mask(trace: Trace) -> Mask:
     return among(spans["domain"], ("gpu",)) & among(spans["kind"], DEVICE_KINDS) & measured(trace)
 
 
-def classify(trace: Trace) -> NDArray[np.int8]:
-    """Return the class (position in `CLASSES`) of every span, as if each were device work.
+def classify(trace: Trace, rows: Ints) -> NDArray[np.int8]:
+    """Return the class (position in `CLASSES`) of spans, as if each were device work.
 
     The kind that the loader gave decides; a span of kind kernel is looked at by name, because collectives,
     and on some platforms copies and fills, are recorded as kernels.
     """
     spans = trace.spans
-    out = np.zeros(len(spans), np.int8)
-    kernel = among(spans["kind"], ("kernel",))
+    out = np.zeros(len(rows), np.int8)
+    kind = spans["kind"].iloc[rows]
+    kernel = among(kind, ("kernel",))
     names = spans["name"]
-    out[kernel & names_matching(names, _COMMUNICATION)] = CLASSES.index("communication")
-    out[kernel & names_matching(names, _COPY)] = CLASSES.index("copy")
-    out[kernel & names_matching(names, _FILL)] = CLASSES.index("fill")
-    out[among(spans["kind"], ("communication",))] = CLASSES.index("communication")
-    out[among(spans["kind"], ("memcpy",))] = CLASSES.index("copy")
-    out[among(spans["kind"], ("memset",))] = CLASSES.index("fill")
+    out[kernel & names_matching(names, _COMMUNICATION, rows)] = CLASSES.index("communication")
+    out[kernel & names_matching(names, _COPY, rows)] = CLASSES.index("copy")
+    out[kernel & names_matching(names, _FILL, rows)] = CLASSES.index("fill")
+    out[among(kind, ("communication",))] = CLASSES.index("communication")
+    out[among(kind, ("memcpy",))] = CLASSES.index("copy")
+    out[among(kind, ("memset",))] = CLASSES.index("fill")
     return out
 
 
 def device_work(trace: Trace) -> DeviceWork:
     """Return the measured device work of a trace, ordered by start (then by end, then by row)."""
+    return kept(trace, "device work", _COLUMNS, lambda: _device_work(trace))
+
+
+_COLUMNS = ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns")
+
+
+def _device_work(trace: Trace) -> DeviceWork:
+    spans = trace.spans
     rows = np.flatnonzero(work_mask(trace))
-    start = ints(trace.spans["start_ns"])[rows]
-    end = ends(trace)[rows]
-    order = np.lexsort((end, start))
+    start = ints(spans["start_ns"])[rows]
+    order = np.argsort(start, kind="stable")
+    end = start + spans["dur_ns"].to_numpy()[rows]
+    if (np.diff(start[order]) == 0).any():
+        order = np.lexsort((end, start))
     rows, start, end = rows[order], start[order], end[order]
-    track = trace.spans["track"].to_numpy()[rows]
-    return DeviceWork(rows, start, end, classify(trace)[rows], track, track_devices(trace)[track])
+    track = spans["track"].to_numpy()[rows]
+    parts = (rows, start, end, classify(trace, rows), track, track_devices(trace)[track])
+    for part in parts:
+        part.flags.writeable = False  # several analyses look at the same
+    return DeviceWork(*parts)
 
 
 def track_devices(trace: Trace) -> Ints:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -52,11 +53,41 @@ def idle_gaps(trace: Trace, *, level: str = "stream", kernel_wait_ns: int = 30_0
         ``launch_row``
             Row of the host span that launched it; -1 unknown.
     """
+    found = _gaps(trace, level, kernel_wait_ns)
+    labels = trace.tracks["label"].to_numpy(dtype=object)[found.track]
+    if level == "device":
+        labels = np.full(len(labels), None, dtype=object)
+    return pd.DataFrame(
+        {
+            "device": integers(found.device, found.device >= 0),
+            "stream": labels,
+            "start_ns": found.began,
+            "dur_ns": found.dur,
+            "cause": pd.Categorical.from_codes(found.cause, categories=pd.Index(CAUSES)),
+            "next_row": found.row,
+            "launch_row": found.host,
+        }
+    )
+
+
+class _Gaps(NamedTuple):
+    """Columns of gaps, ordered by stream (or device), then by time; ``cause`` is a position in `CAUSES`."""
+
+    device: Ints
+    track: NDArray[np.int32]
+    began: Ints
+    dur: Ints
+    cause: NDArray[np.int8]
+    row: Ints
+    host: Ints
+
+
+def _gaps(trace: Trace, level: str, kernel_wait_ns: int) -> _Gaps:
     choice("level", level, ("stream", "device"))
     found = launches(trace)
     work = found.work
     lane = work.track.astype(np.int64) if level == "stream" else work.device
-    order = np.lexsort((work.end, work.start, lane))
+    order = np.argsort(lane, kind="stable")  # work is ordered by start and end, and stays so in each lane
     lane, start, end = lane[order], work.start[order], work.end[order]
     first = np.ones(len(order), bool)
     first[1:] = lane[1:] != lane[:-1]
@@ -70,23 +101,9 @@ def idle_gaps(trace: Trace, *, level: str = "stream", kernel_wait_ns: int = 30_0
     began = reach[at - 1]
     late = launched > began
     cause = np.where(late, 0, np.where(gap[at] < kernel_wait_ns, 1, 2))
-    cause = np.where(host < 0, 3, cause)
+    cause = np.where(host < 0, 3, cause).astype(np.int8)
     chosen = order[at]
-    device = work.device[chosen]
-    labels = trace.tracks["label"].to_numpy(dtype=object)[work.track[chosen]]
-    if level == "device":
-        labels = np.full(len(labels), None, dtype=object)
-    return pd.DataFrame(
-        {
-            "device": integers(device, device >= 0),
-            "stream": labels,
-            "start_ns": began,
-            "dur_ns": gap[at],
-            "cause": pd.Categorical.from_codes(cause, categories=pd.Index(CAUSES)),
-            "next_row": work.row[chosen],
-            "launch_row": host,
-        }
-    )
+    return _Gaps(work.device[chosen], work.track[chosen], began, gap[at], cause, work.row[chosen], host)
 
 
 def _running_end(end: Ints, first: NDArray[np.bool_]) -> Ints:
@@ -122,17 +139,32 @@ def idle_causes(trace: Trace, *, level: str = "stream", kernel_wait_ns: int = 30
         ``median_ns``, ``max_ns``
             Length of a gap, ns.
     """
-    gaps = idle_gaps(trace, level=level, kernel_wait_ns=kernel_wait_ns)
-    device = gaps["device"].to_numpy(dtype=np.int64, na_value=-1)
-    groups = Groups.by({"device": device, "stream": text(gaps["stream"].to_list()), "cause": gaps["cause"]})
-    found = groups.statistics(gaps["dur_ns"].to_numpy())
-    frame = groups.labels.assign(gaps=found.count, idle_ns=found.total)
-    whole = frame.groupby(["device", "stream"], dropna=False)["idle_ns"].transform("sum")
-    frame = frame.assign(
-        idle_pct=floats(100.0 * frame["idle_ns"].to_numpy() / whole.to_numpy(dtype=float)),
-        median_ns=found.quantiles[0],
-        max_ns=found.maximum,
+    gaps = _gaps(trace, level, kernel_wait_ns)
+    # streams are told apart by label, in the order of their tracks
+    labels = text(trace.tracks["label"].to_list() if level == "stream" else [None] * len(trace.tracks))
+    label, names = pd.factorize(labels)
+    groups = Groups.by(
+        {
+            "device": gaps.device,
+            "stream": pd.Categorical.from_codes(label[gaps.track], categories=pd.Index(names)),
+            "cause": pd.Categorical.from_codes(gaps.cause, categories=pd.Index(CAUSES)),
+        }
     )
-    known: Any = frame["device"].to_numpy(dtype=np.int64)
-    frame["device"] = integers(known, known >= 0)
-    return frame
+    found = groups.statistics(gaps.dur)
+    device, stream = groups.labels["device"].to_numpy(dtype=np.int64), groups.labels["stream"]
+    lanes = list(zip(device.tolist(), stream.tolist(), strict=True))
+    whole: Counter[Any] = Counter()
+    for lane, idle in zip(lanes, found.total.tolist(), strict=True):
+        whole[lane] += idle
+    return pd.DataFrame(
+        {
+            "device": integers(device, device >= 0),
+            "stream": stream,
+            "cause": groups.labels["cause"],
+            "gaps": found.count,
+            "idle_ns": found.total,
+            "idle_pct": floats(100.0 * found.total / np.array([whole[lane] for lane in lanes], dtype=float)),
+            "median_ns": found.quantiles[0],
+            "max_ns": found.maximum,
+        }
+    )

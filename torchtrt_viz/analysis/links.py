@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.ancestry import nearest
 from torchtrt_viz.analysis.device import DeviceWork, device_work
+from torchtrt_viz.analysis.kept import kept
 from torchtrt_viz.analysis.rows import among, ints
 from torchtrt_viz.trace import Trace
 
@@ -40,20 +41,29 @@ def launches(trace: Trace, work: DeviceWork | None = None) -> Launches:
     many kernels (a CUDA graph). When several host spans carry an id, the one of kind runtime that started
     last wins: a driver call inside a runtime call is the launch itself.
     """
-    work = device_work(trace) if work is None else work
+    if work is None or work is device_work(trace):
+        columns = ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns", "correlation")
+        return kept(trace, "launches", columns, lambda: _launches(trace, device_work(trace)))
+    return _launches(trace, work)
+
+
+def _launches(trace: Trace, work: DeviceWork) -> Launches:
     spans = trace.spans
     correlation = spans["correlation"].to_numpy()
     candidates = np.flatnonzero(
         (correlation > 0) & among(spans["domain"], ("host",)) & among(spans["kind"], ("runtime",))
     )
     start = ints(spans["start_ns"])[candidates]
-    candidates = candidates[np.argsort(start, kind="stable")]
-    host = _lookup(correlation[work.row], correlation[candidates], candidates)
-    host[correlation[work.row] <= 0] = -1
+    if (np.diff(start) < 0).any():
+        candidates = candidates[np.argsort(start, kind="stable")]
+    wanted = correlation[work.row]
+    host = _lookup(wanted, correlation[candidates], candidates)
+    host[wanted <= 0] = -1
     missing = host < 0
     if missing.any() and len(trace.flows):
         by_target = _flow_sources(trace)
         host[missing] = by_target[work.row[missing]]
+    host.flags.writeable = False
     return Launches(work, host)
 
 
@@ -81,11 +91,19 @@ def _lookup(wanted: Ints, keys: Ints, rows: Ints) -> Ints:
     """Return the row of each wanted key, -1 where absent; of equal keys the last one wins."""
     if len(keys) == 0:
         return np.full(len(wanted), -1, np.int64)
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < 16 * len(keys) + 4096:
+        # ids are mostly counted up: a table of all of them is small, and needs no order
+        table = np.full(high - low + 2, -1, np.int64)  # the last entry is for ids out of range
+        table[keys - low] = rows
+        place = wanted - low
+        out: Ints = table[np.where((place >= 0) & (place <= high - low), place, high - low + 1)]
+        return out
     order = np.argsort(keys, kind="stable")
     keys, rows = keys[order], rows[order]
     position = np.searchsorted(keys, wanted, side="right") - 1
     inside = np.maximum(position, 0)
-    out: Ints = np.where((position >= 0) & (keys[inside] == wanted), rows[inside], -1)
+    out = np.where((position >= 0) & (keys[inside] == wanted), rows[inside], -1)
     return out
 
 

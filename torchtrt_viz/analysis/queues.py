@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import NamedTuple
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -37,49 +40,63 @@ def queue_length(trace: Trace) -> pd.DataFrame:
         ``length``
             Launches that wait from this time on.
     """
-    track, called, begin = _launched(trace)
-    when = np.concatenate((called, begin))
-    step = np.concatenate((np.ones(len(called), np.int64), -np.ones(len(begin), np.int64)))
-    lane = np.concatenate((track, track))
-    ordered = np.lexsort((-step, when, lane))  # at one time, launches before starts
-    lane, when, step = lane[ordered], when[ordered], step[ordered]
-    running = np.cumsum(step)
-    opens = np.ones(len(lane), bool)
-    opens[1:] = lane[1:] != lane[:-1]
-    # every stream's steps add up to nothing, so the running sum starts from 0 at each
-    last = np.ones(len(lane), bool)
-    last[:-1] = (lane[1:] != lane[:-1]) | (when[1:] != when[:-1])
-    lane, when, running = lane[last], when[last], running[last]
-    device = trace.tracks["device"].to_numpy(dtype=np.int64, na_value=-1)[lane]
+    found = _lengths(trace)
+    device = trace.tracks["device"].to_numpy(dtype=np.int64, na_value=-1)[found.track]
     return pd.DataFrame(
         {
             "device": integers(device, device >= 0),
-            "stream": trace.tracks["label"].to_numpy(dtype=object)[lane],
-            "track": lane,
-            "ts_ns": when,
-            "length": running,
+            "stream": trace.tracks["label"].to_numpy(dtype=object)[found.track],
+            "track": found.track,
+            "ts_ns": found.when,
+            "length": found.length,
         }
     )
 
 
-def _launched(trace: Trace) -> tuple[Ints, Ints, Ints]:
+class _Lengths(NamedTuple):
+    """The columns of the step function, and how many launches each track has."""
+
+    track: Ints
+    when: Ints
+    length: Ints
+    launches: Ints
+
+    def streams(self) -> list[tuple[int, slice]]:
+        """Return the tracks with launches, and where each one's rows are."""
+        bounds = np.flatnonzero(np.diff(self.track, prepend=-1, append=-1))
+        return [(int(self.track[a]), slice(int(a), int(b))) for a, b in pairwise(bounds)]
+
+
+def _lengths(trace: Trace) -> _Lengths:
+    track, called, begin = _launched(trace)
+    when = np.concatenate((called, begin))
+    step = np.repeat([1, -1], len(called))
+    lane = np.concatenate((track, track))
+    # at one time, launches come before starts: they do in `when`, and sorting is stable
+    ordered = np.argsort(when, kind="stable")
+    ordered = ordered[np.argsort(lane[ordered], kind="stable")]
+    lane, when, step = lane[ordered], when[ordered], step[ordered]
+    running = np.cumsum(step)
+    # every stream's steps add up to nothing, so the running sum starts from 0 at each
+    last = np.ones(len(lane), bool)
+    last[:-1] = (lane[1:] != lane[:-1]) | (when[1:] != when[:-1])
+    counted = np.bincount(track, minlength=len(trace.tracks))
+    return _Lengths(lane[last].astype(np.int64), when[last], running[last], counted)
+
+
+def _launched(trace: Trace) -> tuple[NDArray[np.int32], Ints, Ints]:
     """Return track, time of launch and time of start of every launch on every stream."""
     found = launches(trace)
     known = found.host >= 0
-    track = found.work.track[known].astype(np.int64)
-    host, begin = found.host[known], found.work.start[known]
-    # of the work that one call put on one stream only the first counts; work is ordered by start
-    _, first = np.unique(track * (len(trace.spans) + 1) + host, return_index=True)
-    called = ints(trace.spans["start_ns"])[host[first]]
-    return track[first], called, np.maximum(begin[first], called)
-
-
-def _steps(series: pd.DataFrame) -> tuple[Ints, Ints, Ints]:
-    """Return track, length and duration of every step but each stream's last."""
-    track, ts = series["track"].to_numpy(), series["ts_ns"].to_numpy()
-    length = series["length"].to_numpy()
-    same = track[1:] == track[:-1]
-    return track[:-1][same], length[:-1][same], np.diff(ts)[same]
+    track, host, begin = found.work.track[known], found.host[known], found.work.start[known]
+    if len(host) and np.bincount(host - host.min()).max() > 1:
+        # of the work that one call put on one stream only the first counts; work is ordered by start
+        key = track.astype(np.int64) * (len(trace.spans) + 1) + host
+        order = np.argsort(key, kind="stable")
+        first = order[np.diff(key[order], prepend=-1) != 0]
+        track, host, begin = track[first], host[first], begin[first]
+    called = ints(trace.spans["start_ns"])[host]
+    return track, called, np.maximum(begin, called)
 
 
 def queue_summary(trace: Trace) -> pd.DataFrame:
@@ -99,37 +116,33 @@ def queue_summary(trace: Trace) -> pd.DataFrame:
         ``empty_pct``
             Share of that time in which nothing waited.
     """
-    series = queue_length(trace)
-    track, length, dur = _steps(series)
-    launched = np.bincount(_launched(trace)[0], minlength=len(trace.tracks))
+    found = _lengths(trace)
+    device = trace.tracks["device"].to_numpy(dtype=np.int64, na_value=-1)
     rows = []
-    for lane, part in series.groupby("track", sort=True):
-        mine = track == lane
-        weights, values = dur[mine].astype(np.float64), length[mine]
-        total = weights.sum()
-        by_length = np.argsort(values, kind="stable")
-        reach = np.cumsum(weights[by_length])
-        quantiles = [
-            values[by_length][min(int(np.searchsorted(reach, q * total)), len(values) - 1)]
-            if total > 0
-            else np.nan
-            for q in (0.5, 0.95)
-        ]
+    for track, mine in found.streams():
+        dur, length = np.diff(found.when[mine]), found.length[mine]
+        # how long the queue had each length: lengths are few
+        weights = np.bincount(length[:-1], weights=dur)
+        total, values = weights.sum(), np.arange(len(weights))
+        reach = np.cumsum(weights)
+        quantiles = [float(np.searchsorted(reach, q * total)) if total > 0 else np.nan for q in (0.5, 0.95)]
         rows.append(
             {
-                "device": part["device"].iloc[0],
-                "stream": part["stream"].iloc[0],
-                "launches": int(launched[part["track"].iloc[0]]),
+                "device": device[track],
+                "stream": trace.tracks["label"].iloc[track],
+                "launches": int(found.launches[track]),
                 "mean": float((weights * values).sum() / total) if total > 0 else np.nan,
                 "median": quantiles[0],
                 "p95": quantiles[1],
-                "max": int(part["length"].max()),
+                "max": int(length.max()),
                 "empty_pct": 100.0 * float(weights[values == 0].sum() / total) if total > 0 else np.nan,
             }
         )
     frame = pd.DataFrame(
         rows, columns=["device", "stream", "launches", "mean", "median", "p95", "max", "empty_pct"]
     )
+    known = frame["device"].to_numpy(dtype=np.int64)
+    frame["device"] = integers(known, known >= 0)
     for name in ("mean", "median", "p95", "empty_pct"):
         frame[name] = floats(frame[name].to_numpy(dtype=np.float64))
     return frame
@@ -153,14 +166,16 @@ def blocked_on_full_queue(trace: Trace, *, limit: int = QUEUE_LIMIT) -> pd.DataF
         ``full_pct``
             In percent of the capture's length (first start to last end of everything measured).
     """
-    series = queue_length(trace)
-    track, length, dur = _steps(series)
+    found = _lengths(trace)
+    device = trace.tracks["device"].to_numpy(dtype=np.int64, na_value=-1)
     whole = trace.duration_ns
     rows = []
-    for lane, part in series.groupby("track", sort=True):
-        full = int(dur[(track == lane) & (length >= limit)].sum())
-        rows.append((part["device"].iloc[0], part["stream"].iloc[0], full))
+    for track, mine in found.streams():
+        full = int(np.diff(found.when[mine])[found.length[mine][:-1] >= limit].sum())
+        rows.append((device[track], trace.tracks["label"].iloc[track], full))
     frame = pd.DataFrame(rows, columns=["device", "stream", "full_ns"])
+    known = frame["device"].to_numpy(dtype=np.int64)
+    frame["device"] = integers(known, known >= 0)
     share = 100.0 * frame["full_ns"].to_numpy(dtype=np.float64) / whole if whole else np.nan
     frame["full_pct"] = floats(np.broadcast_to(np.asarray(share), (len(frame),)))
     return frame

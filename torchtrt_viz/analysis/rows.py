@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,28 +22,50 @@ Ints = NDArray[np.int64]
 
 def codes(column: pd.Series) -> NDArray[Any]:
     """Return the category codes of a column, -1 where missing."""
-    out: NDArray[Any] = column.cat.codes.to_numpy()
+    array: Any = column.array
+    out: NDArray[Any] = array.codes
     return out
 
 
 def among(column: pd.Series, values: Iterable[str]) -> Mask:
     """Say for each row whether its category is one of ``values``."""
-    categories = list(column.cat.categories)
-    wanted = np.zeros(len(categories) + 1, bool)  # the last one stands for "missing"
-    for value in values:
-        if value in categories:
-            wanted[categories.index(value)] = True
-    out: Mask = wanted[codes(column)]
+    array: Any = column.array
+    known = array.categories.tolist()
+    out: Mask = np.zeros(len(array), bool)
+    # as many comparisons of whole columns take less time than one lookup per row
+    for code in [known.index(value) for value in values if value in known]:
+        out |= array.codes == code
     return out
 
 
-def names_matching(column: pd.Series, pattern: Any) -> Mask:
-    """Say for each row whether a compiled regular expression is found in its category."""
-    categories = column.cat.categories
-    wanted = np.zeros(len(categories) + 1, bool)
-    wanted[:-1] = [pattern.search(str(name)) is not None for name in categories]
-    out: Mask = wanted[codes(column)]
+def names_matching(column: pd.Series, pattern: re.Pattern[str], rows: Ints | None = None) -> Mask:
+    """Say for each row (of ``rows``) whether a compiled regular expression is found in its category."""
+    found = codes(column) if rows is None else codes(column)[rows]
+    out: Mask = _matching(column.cat.categories, pattern, found)[found]
     return out
+
+
+#: By the identity of an index of categories, which cannot change: which of them were looked at, and match.
+_MATCHING: dict[int, tuple[weakref.ref[pd.Index], dict[re.Pattern[str], tuple[Mask, Mask]]]] = {}
+
+
+def _matching(categories: pd.Index, pattern: re.Pattern[str], found: NDArray[Any]) -> Mask:
+    """Say for each category that is found whether the pattern is in it; one more entry, for "missing"."""
+    key = id(categories)
+    held = _MATCHING.get(key)
+    if held is None or held[0]() is not categories:
+        held = _MATCHING[key] = (weakref.ref(categories, lambda _: _MATCHING.pop(key, None)), {})
+    size = len(categories) + 1
+    seen, wanted = held[1].setdefault(pattern, (np.zeros(size, bool), np.zeros(size, bool)))
+    new = np.zeros(size, bool)
+    new[found] = True
+    new[-1] = False
+    new &= ~seen
+    if new.any():
+        search, at = pattern.search, np.flatnonzero(new)
+        wanted[at] = [search(str(name)) is not None for name in categories.take(at).to_numpy(dtype=object)]
+        seen |= new
+    return wanted
 
 
 def measured(trace: Trace) -> Mask:

@@ -31,7 +31,7 @@ def floats(values: ArrayLike, known: ArrayLike | bool = True) -> pd.arrays.Float
 def text(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     """Return a column of text (object dtype, None where there is none)."""
     out = np.empty(len(values), dtype=object)
-    out[:] = [None if _missing(value) else str(value) for value in values]
+    out[:] = [value if type(value) is str else None if _missing(value) else str(value) for value in values]
     return out
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from torchtrt_viz.analysis.device import DeviceWork, device_work
-from torchtrt_viz.analysis.intervals import inside_of, intersect, length, subtract, union
 from torchtrt_viz.analysis.tables import floats, integers
 from torchtrt_viz.trace import Trace
 
@@ -61,18 +60,20 @@ def temporal_breakdown(trace: Trace, *, per_device: bool = True) -> pd.DataFrame
     if len(work) == 0:
         parts: list[tuple[int, DeviceWork]] = []
     elif per_device:
-        parts = [(device, work.of(work.device == device)) for device in work.devices()]
+        devices = work.devices()
+        parts = [(d, work if len(devices) == 1 else work.of(work.device == d)) for d in devices]
     else:
         parts = [(-1, work)]
     rows = [_break_down(device, part) for device, part in parts]
     columns = ["device", *_NS, *_PCT, "kernels"]
-    frame = pd.DataFrame(rows, columns=columns)
-    for name in ("device", *_NS, "kernels"):
-        values = frame[name].to_numpy(dtype=np.int64)
-        frame[name] = integers(values, values >= 0)
-    for name in _PCT:
-        frame[name] = floats(frame[name].to_numpy(dtype=np.float64))
-    return frame
+    return pd.DataFrame(
+        {
+            name: floats([row[name] for row in rows])
+            if name in _PCT
+            else integers(values := [row[name] for row in rows], np.asarray(values) >= 0)
+            for name in columns
+        }
+    )
 
 
 _NS = (
@@ -90,25 +91,45 @@ _NS = (
 _PCT = ("compute_pct", "exposed_communication_pct", "exposed_copy_pct", "idle_pct")
 
 
+#: Classes of work as bits of a pattern: which of them run at one time.
+_BITS: dict[str, tuple[str, ...]] = {
+    "compute": ("compute",),
+    "communication": ("communication",),
+    "copy": ("copy", "fill"),
+}
+
+
+def _patterns(work: DeviceWork) -> list[int]:
+    """Return the time in which exactly the classes of a pattern ran, for each of the eight, in ns."""
+    sets = [work.busy(*names) for names in _BITS.values()]
+    when = np.concatenate([edge for found in sets for edge in found])
+    step = np.repeat(
+        [sign * (1 << bit) for bit in range(len(sets)) for sign in (1, -1)],
+        [len(edge) for found in sets for edge in found],
+    )
+    order = np.argsort(when, kind="stable")  # the parts are in order: this merges them
+    running, lasted = np.cumsum(step[order])[:-1], np.diff(when[order])
+    return [int(lasted[running == pattern].sum()) for pattern in range(8)]
+
+
 def _break_down(device: int, work: DeviceWork) -> dict[str, Any]:
-    compute = work.busy("compute")
-    communication = work.busy("communication")
-    copy = work.busy("copy", "fill")
-    exposed_communication = subtract(communication, compute)
-    exposed_copy = subtract(copy, union(compute, communication))
+    time = _patterns(work)
+    compute, communication, copy = (
+        sum(time[pattern] for pattern in range(8) if pattern >> bit & 1) for bit in range(3)
+    )
     span = int(work.end.max() - work.start.min())
-    busy = length(work.busy())
+    busy = sum(time[1:])
     row: dict[str, Any] = {
         "device": device,
         "span_ns": span,
         "busy_ns": busy,
         "idle_ns": span - busy,
-        "compute_ns": length(compute),
-        "communication_ns": length(communication),
-        "copy_ns": length(copy),
-        "exposed_communication_ns": length(exposed_communication),
-        "exposed_copy_ns": length(exposed_copy),
-        "overlapped_communication_ns": length(intersect(communication, compute)),
+        "compute_ns": compute,
+        "communication_ns": communication,
+        "copy_ns": copy,
+        "exposed_communication_ns": time[0b010] + time[0b110],
+        "exposed_copy_ns": time[0b100],
+        "overlapped_communication_ns": time[0b011] + time[0b111],
         "kernels": len(work),
     }
     row["non_compute_ns"] = row["exposed_communication_ns"] + row["exposed_copy_ns"]
@@ -173,22 +194,11 @@ def kernel_types(trace: Trace) -> pd.DataFrame:
     work = device_work(trace)
     rows: list[tuple[int, str, int]] = []
     for device in work.devices():
-        part = work.of(work.device == device)
-        sets = {
-            "compute": part.busy("compute"),
-            "communication": part.busy("communication"),
-            "copy": part.busy("copy", "fill"),
-        }
-        edges = np.unique(np.concatenate([edge for found in sets.values() for edge in found]))
-        left, right = edges[:-1], edges[1:]
-        within = {name: inside_of(found, left) for name, found in sets.items()}
-        for pattern in range(1, 8):
-            names = [name for bit, name in enumerate(sets) if pattern >> bit & 1]
-            chosen = np.ones(len(left), bool)
-            for name, covered in within.items():
-                chosen &= covered if name in names else ~covered
-            if chosen.any():
-                rows.append((device, " + ".join(names), int((right - left)[chosen].sum())))
+        part = work if len(work.devices()) == 1 else work.of(work.device == device)
+        for pattern, time in enumerate(_patterns(part)):
+            if pattern and time:
+                names = [name for bit, name in enumerate(_BITS) if pattern >> bit & 1]
+                rows.append((device, " + ".join(names), time))
     frame = pd.DataFrame(rows, columns=["device", "classes", "ns"])
     devices = frame["device"].to_numpy(dtype=np.int64)
     busy = frame.groupby("device")["ns"].transform("sum").to_numpy(dtype=np.float64)

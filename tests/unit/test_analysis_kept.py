@@ -1,0 +1,104 @@
+"""What analyses keep of a trace never outlives the columns that it came from."""
+
+from __future__ import annotations
+
+import gc
+import re
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+from trace_builder import Builder
+
+from torchtrt_viz.analysis import kept as module
+from torchtrt_viz.analysis import launch_delays, temporal_breakdown
+from torchtrt_viz.analysis.device import device_work
+from torchtrt_viz.analysis.kept import kept
+from torchtrt_viz.analysis.links import _lookup
+from torchtrt_viz.analysis.rows import among, names_matching
+
+copies = int(pd.__version__.partition(".")[0]) >= 3
+
+
+def _trace():
+    b = Builder()
+    main, stream = b.track("main"), b.stream(7)
+    b.span("cudaLaunchKernel", 10, 5, main, "runtime", correlation=1)
+    b.span("a", 100, 50, stream, "kernel", correlation=1)
+    b.span("nccl_Kernel", 200, 30, stream, "kernel")
+    return b.build()
+
+
+def test_the_same_columns_are_looked_at_once() -> None:
+    trace = _trace()
+    assert (device_work(trace) is device_work(trace)) == copies
+    with pytest.raises(ValueError, match="read-only"):
+        device_work(trace).start[0] = 1
+
+
+@pytest.mark.parametrize("how", ["in place", "new column", "new frame"])
+def test_a_changed_frame_has_another_answer(how: str) -> None:
+    trace = _trace()
+    assert temporal_breakdown(trace)["busy_ns"].tolist() == [80]
+    assert launch_delays(trace)["delay_ns"].tolist() == [85]
+    if how == "in place":
+        trace.spans.loc[1, "dur_ns"] = 20
+        trace.spans.loc[1, "start_ns"] = 110
+    elif how == "new column":
+        trace.spans["dur_ns"] = np.array([5, 20, 30])
+        trace.spans["start_ns"] = np.array([10, 110, 200])
+    else:
+        trace.spans = trace.spans.assign(dur_ns=[5, 20, 30], start_ns=[10, 110, 200])
+    assert temporal_breakdown(trace)["busy_ns"].tolist() == [50]
+    assert launch_delays(trace)["delay_ns"].tolist() == [95]
+    trace.spans.loc[1, "correlation"] = 7
+    assert len(launch_delays(trace)) == 0
+
+
+def test_a_changed_kind_has_another_answer() -> None:
+    trace = _trace()
+    assert len(device_work(trace)) == 2
+    trace.spans.loc[2, "kind"] = "annotation"
+    assert len(device_work(trace)) == 1
+    trace.spans["name"] = trace.spans["name"].cat.rename_categories({"a": "ncclDevKernel"})
+    assert temporal_breakdown(trace)["communication_ns"].tolist() == [50]
+
+
+def test_nothing_is_kept_where_pandas_writes_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, calls = _trace(), []
+    monkeypatch.setattr(module, "_copies_on_write", lambda: False)
+    for _ in range(2):
+        kept(trace, "calls", ("kind",), lambda: calls.append(1))
+    assert len(calls) == 2
+    monkeypatch.setattr(module, "_copies_on_write", lambda: True)
+    for _ in range(2):
+        kept(trace, "calls", ("kind",), lambda: calls.append(1))
+    assert len(calls) == 3
+
+
+def test_what_is_kept_goes_with_the_trace() -> None:
+    trace = _trace()
+    work = weakref.ref(device_work(trace))
+    del trace
+    gc.collect()
+    assert work() is None
+
+
+def test_matching_looks_at_the_categories_of_the_rows_asked_for_and_at_new_ones() -> None:
+    column = pd.Series(pd.Categorical(["ab", None, "b", "c", "ab"], categories=["c", "b", "ab", "unused"]))
+    pattern = re.compile("b|unused")
+    assert names_matching(column, pattern, np.array([2, 3])).tolist() == [True, False]
+    assert names_matching(column, pattern).tolist() == [True, False, True, False, True]
+    other = column.cat.rename_categories({"c": "b2"})
+    assert names_matching(other, pattern).tolist() == [True, False, True, True, True]
+    assert among(column, ("b", "nowhere", "c")).tolist() == [False, False, True, True, False]
+
+
+@pytest.mark.parametrize("spread", [1, 10**12])
+def test_ids_close_together_and_far_apart_are_found_alike(spread: int) -> None:
+    random = np.random.default_rng(7)
+    keys, rows = random.integers(1, 60, 200) * spread, random.permutation(200)
+    wanted = random.integers(-5, 90, 300) * spread
+    last = dict(zip(keys.tolist(), rows.tolist(), strict=True))
+    assert _lookup(wanted, keys, rows).tolist() == [last.get(key, -1) for key in wanted.tolist()]
