@@ -47,13 +47,14 @@ def tensorrt_plan(width: int = 2048, depth: int = 4) -> Case:
     network = builder.create_network(0 if explicit is None else 1 << int(explicit))
     random = np.random.default_rng(0)
     x = random.standard_normal((256, width), dtype=np.float32)
+    # TensorRT reads them while it builds: they have to live until then
     weights = [
-        random.standard_normal((width, width), dtype=np.float32) / np.sqrt(width) for _ in range(depth)
+        random.standard_normal((width, width), dtype=np.float32) / np.float32(width) ** 0.5
+        for _ in range(depth)
     ]
     tensor = network.add_input("x", trt.float32, x.shape)
     expected: Any = x
     for i, weight in enumerate(weights):
-        weight = np.ascontiguousarray(weight, np.float32)
         constant = network.add_constant(weight.shape, trt.Weights(weight)).get_output(0)
         plain = trt.MatrixOperation.NONE
         product = network.add_matrix_multiply(tensor, plain, constant, plain)

@@ -22,6 +22,14 @@ from cuda_device import Cuda, NoDevice
 #: A call that takes longer than this found the device at work.
 WAITED_NS = 100_000
 _DRIVER_DOMAIN, _ENTER = 1, 0
+#: Numbers of CUPTI's, which it never gives to another function (cupti_driver_cbid.h).
+_KNOWN = {
+    17: "cuCtxSynchronize",
+    121: "cuEventSynchronize",
+    126: "cuStreamSynchronize",
+    440: "cuStreamSynchronize_ptsz",
+    800: "cuCtxSynchronize_v2",
+}
 
 
 @dataclass
@@ -64,25 +72,22 @@ class CuptiCounter:
         self._check(
             self._cupti.cuptiSubscribe(ctypes.byref(self._subscriber), self._callback, None), "cuptiSubscribe"
         )
-        for number, name in self._functions():
-            if "Synchronize" in name:
+        named = {number: name for number, name in self._functions() if "Synchronize" in name}
+        for number, name in {**_KNOWN, **named}.items():
+            if not self._cupti.cuptiEnableCallback(1, self._subscriber, _DRIVER_DOMAIN, number):
                 self._names[number] = name
-                enabled = self._cupti.cuptiEnableCallback(1, self._subscriber, _DRIVER_DOMAIN, number)
-                self._check(enabled, f"cuptiEnableCallback({name})")
-        if not self._names:
-            raise NoDevice("CUPTI knows no function of the driver that waits: the counts would mean nothing")
+            elif number in named:
+                raise NoDevice(f"CUPTI does not call back at {name}")
+        missing = {"cuStreamSynchronize", "cuEventSynchronize"} - set(self._names.values())
+        if missing:
+            raise NoDevice(f"CUPTI does not call back at {', '.join(sorted(missing))}")
 
     def _functions(self) -> Iterator[tuple[int, str]]:
-        unknown = 0
+        name = ctypes.c_char_p()
         for number in range(1, 4000):
-            name = ctypes.c_char_p()
-            if self._cupti.cuptiGetCallbackName(_DRIVER_DOMAIN, number, ctypes.byref(name)) or not name.value:
-                unknown += 1
-                if unknown > 200:
-                    return
-                continue
-            unknown = 0
-            yield number, name.value.decode()
+            failed = self._cupti.cuptiGetCallbackName(_DRIVER_DOMAIN, number, ctypes.byref(name))
+            if not failed and name.value:
+                yield number, name.value.decode()
 
     @staticmethod
     def _check(result: int, what: str) -> None:
