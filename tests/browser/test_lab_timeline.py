@@ -128,6 +128,24 @@ def test_find_and_highlight_from_python(notebook):
     notebook.wait("t.selected === null")
 
 
+def test_a_highlight_from_python_is_scrolled_into_sight(notebook):
+    notebook.python("w.zoom(); w.height = 120")
+    notebook.wait("t.t0 === 0 && t.height <= 121")
+    notebook.visit.run("(t.parts.scroll.scrollTop = 0)")
+    notebook.visit.settle()
+    stream = "t.rows.laneRows.find((r) => r.track.label === 'stream 20')"
+    assert notebook.visit.run(f"{stream}.y > t.scroll + t.height") is True
+    notebook.python("w.highlight(trace.spans[trace.spans['track'] == 4].head(3))")
+    notebook.wait(f"{stream}.y + 19 <= t.scroll + t.height")
+    at = notebook.visit.run("t.scroll")
+    notebook.python("w.highlight(trace.spans[trace.spans['track'] == 4])")  # is in sight: nothing moves
+    notebook.wait("/20 highlighted/.test(t.parts.matches.innerText)")
+    notebook.visit.settle()
+    assert notebook.visit.run("t.scroll") == at
+    notebook.python("w.highlight(None); w.height = 420")
+    notebook.wait("!t.view.marked && t.height > 200")
+
+
 def test_search_in_the_browser_reaches_python(notebook):
     notebook.page.locator(".tv-root").focus()
     notebook.page.keyboard.press("/")
@@ -159,17 +177,19 @@ def test_a_search_and_its_first_match_cost_one_message(notebook):
     notebook.wait("t.t0 === 0")
     notebook.visit.settle()
     notebook.page.evaluate(SENT)
-    notebook.page.locator(".tv-search").fill("gelu")
+    notebook.page.locator(".tv-search").focus()
+    notebook.visit.run("(t.parts.search.value = 'gelu')")  # at once: typing searches after a pause by itself
     notebook.page.keyboard.press("Enter")
     notebook.wait("/gelu/.test(t.selected?.name) && !t.parts.panel.hidden")
     sent = notebook.page.evaluate("() => window.sent.map((m) => m.requests?.map((r) => r.op) ?? [m.op])")
     assert sent[0] == ["search", "view", "step"]
     # The details and links came with the match.
     assert {op for ops in sent[1:] for op in ops} <= {"view", "counters"}
-    expected = notebook.python("print(trace.spans['name'].astype(str).str.contains('gelu').sum())")
+    expected = notebook.python("print(trace.spans['name'].astype(str).str.contains('gelu', case=False).sum())")
     notebook.page.wait_for_function(
         f"() => document.querySelector('.tv-matches').innerText === '{expected} matches'"
     )
+    notebook.wait_python("len(w.selection) == 1")
     notebook.page.keyboard.press("Escape")
     notebook.python("w.select()")
     notebook.wait("t.selected === null && !t.view.marked")

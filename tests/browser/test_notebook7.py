@@ -103,7 +103,7 @@ def test_search_by_keyboard_reaches_python(notebook):
     notebook.page.keyboard.type("gemm")
     notebook.page.keyboard.press("Enter")
     notebook.wait("/gemm/.test(t.selected?.name)")
-    notebook.wait_python("w.search == 'gemm'")
+    notebook.wait_python("w.search == 'gemm' and len(w.selection) == 1")
     expected = notebook.python("print(trace.spans['name'].astype(str).str.contains('gemm').sum())")
     notebook.page.wait_for_function(
         f"() => document.querySelector('.tv-matches').innerText === '{expected} matches'"

@@ -407,6 +407,19 @@ export class Timeline extends Stage {
     this.parts.matches.textContent = marks.label ?? "";
     await this.source.refreshMarks?.();
     this.marksChanged();
+    await this.revealMarks();
+  }
+
+  /** Scrolls to the first lane with something marked when none is in sight; time stays as it is. */
+  async revealMarks() {
+    const version = this.marks;
+    const step = (lanes) => this.source.step(lanes, this.t0, -1, true);
+    if (!this.width || (await step(this.lanesInSight(0)))) return;
+    const place = await step(this.rows.searchLanes());
+    const row = place && version === this.marks && this.rows.rowOfLane(place.lane);
+    if (!row) return;
+    this.scrollTo(row);
+    this.draw();
   }
 
   // -- arranging --------------------------------------------------------------------------------------
