@@ -185,7 +185,8 @@ def test_a_search_and_its_first_match_cost_one_message(notebook):
     assert sent[0] == ["search", "view", "step"]
     # The details and links came with the match.
     assert {op for ops in sent[1:] for op in ops} <= {"view", "counters"}
-    expected = notebook.python("print(trace.spans['name'].astype(str).str.contains('gelu', case=False).sum())")
+    names = "trace.spans['name'].astype(str)"
+    expected = notebook.python(f"print({names}.str.contains('gelu', case=False).sum())")
     notebook.page.wait_for_function(
         f"() => document.querySelector('.tv-matches').innerText === '{expected} matches'"
     )
