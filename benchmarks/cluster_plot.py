@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 WIDTH, HEIGHT = 460, 300
-LEFT, RIGHT, TOP, BOTTOM = 58, 16, 46, 44
+LEFT, RIGHT, TOP, BOTTOM = 58, 26, 46, 44
 INK, MUTED, GRID = "#1c2128", "#5b6570", "#d5dae0"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.errors import MissingDependencyError, TraceFormatError
@@ -24,6 +26,8 @@ Result = tuple["list[pd.DataFrame] | None", "str | None"]
 """A rank's frames, one for each function, or None and why its trace could not be read."""
 
 _RETRIES = 2
+_LEAST_AHEAD = 16
+_AHEAD_PER_THREAD = 8
 
 
 def run_here(load: Callable[[int], Trace], row: int, work: Work) -> Result:
@@ -47,8 +51,9 @@ def run_tasks(
 ) -> Iterable[Result]:
     """Run one task for each rank on the current client, or on dask's threads.
 
-    Results come in the order of ``files``. A task whose worker is lost is run again elsewhere. No more
-    results are held than have not been taken yet.
+    Results come in the order of ``files``. A task whose worker is lost is run again elsewhere. On a client,
+    a few tasks for each of its threads are under way at a time, so that what is held does not grow with the
+    number of ranks.
 
     Raises
     ------
@@ -86,9 +91,16 @@ def _from_client(
     load_options: LoadOptions,
     work: Work,
 ) -> Iterator[Result]:
-    futures = [
-        client.submit(run_one, file, load_options, work, pure=False, retries=_RETRIES) for file in files
-    ]
-    for i in range(len(futures)):
-        yield futures[i].result()
-        futures[i] = None  # the cluster may forget it
+    # Only so many tasks at a time as keep the workers busy: results that wait to be taken are held by them.
+    left = iter(files)
+    pending: deque[Any] = deque()
+    ahead = 0
+    while True:
+        if len(pending) <= ahead // 2:  # workers may have come or gone since
+            ahead = max(_LEAST_AHEAD, _AHEAD_PER_THREAD * sum(client.nthreads().values()))
+            for file in islice(left, ahead - len(pending)):
+                task = client.submit(run_one, file, load_options, work, pure=False, retries=_RETRIES)
+                pending.append(task)
+        if not pending:
+            return
+        yield pending.popleft().result()
