@@ -222,7 +222,8 @@ export function fillMenu(timeline, filter = "") {
 
 export function status(timeline) {
   const { info, rows } = timeline;
-  const words = [`${duration(timeline.t1 - timeline.t0)} in sight of ${duration(timeline.length)}`, `${count(info.events)} events`, `${count(rows.tracks.length)} tracks`];
+  const sight = Math.max(0, Math.min(timeline.t1, timeline.length) - Math.max(timeline.t0, 0));
+  const words = [`${duration(sight)} in sight of ${duration(timeline.length)}`, `${count(info.events)} events`, `${count(rows.tracks.length)} tracks`];
   for (const note of [info.note, info.left_out]) if (note) words.push(note);
   const children = [element("span", {}, words.join(" · "))];
   if (info.synthetic) children.unshift(element("span", { class: "tv-badge tv-synthetic" }, "SYNTHETIC DATA"));
