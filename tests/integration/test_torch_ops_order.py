@@ -100,6 +100,9 @@ assert not ours()
 assert torch_tensorrt.values == {"path_prefix": "/profiles", "format": "trex", "execution": True}
 ops.set_profile_execution(False)
 assert torch_tensorrt.values["execution"] is False and ops.get_profile_execution() is False
+from torchtrt_viz._native import native
+assert native("capture").get_profile()["execution"] is False  # our engines follow
+assert str(ops.set_profile_execution.default) == "tensorrt.set_profile_execution.default"
 from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
 assert TorchTensorRTSwitch.operators() is not None
 """)
@@ -121,6 +124,11 @@ load_torch_ops()
 assert not ours()
 ops.set_profile_execution(True)
 assert torch_tensorrt.values["execution"] is True
+from torchtrt_viz._native import native
+from torchtrt_viz.capture.stepping_aside import theirs
+assert native("capture").get_profile()["execution"] is True
+theirs(torch, "set_profile_execution")(False)
+assert torch_tensorrt.values["execution"] is False and native("capture").get_profile()["execution"] is True
 """)
 
 
@@ -213,7 +221,7 @@ assert ops.get_profile_path_prefix() == "upstream:/profiles"
 ops.set_profile_format("trex")
 assert ops.get_profile_format() == "trex"
 from torchtrt_viz._native import native
-assert native("capture").get_profile()["format"] == "perfetto"
+assert native("capture").get_profile()["format"] == "trex"  # one switch for both
 """,
             package if number == 0 else None,
         )

@@ -1,10 +1,11 @@
 """Room for Torch-TensorRT's own profiling operators, when it is loaded after ours.
 
 ``torch.ops.tensorrt.set_profile_execution`` and its companions can be defined once per process. Ours are
-defined where nobody has them; a Torch-TensorRT that brings them and is loaded later would fail to load. So
-ours are withdrawn whenever another library of operators is loaded (``torch.ops.load_library``), and while
-``torch_tensorrt`` is imported, which loads its library in several ways; what was set is handed on to the
-operators that appear, and where none do, ours come back.
+defined where nobody has them; a Torch-TensorRT that brings them and is loaded later would fail to load.
+So ours are withdrawn whenever another library of operators is loaded (``torch.ops.load_library``), and
+while ``torch_tensorrt`` is imported, which loads its library in several ways; what was set is handed on
+to the operators that appear, and where none do, ours come back. From then on Python's calls of their
+setters reach our engines too: there is one switch, whoever was loaded first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-__all__ = ["guard", "stepping_aside"]
+__all__ = ["guard", "stepping_aside", "theirs"]
 
 _PACKAGE = "torch_tensorrt"
 _SETTINGS = ("path_prefix", "format", "execution")
@@ -49,6 +50,8 @@ def stepping_aside() -> Iterator[None]:
             _depth -= 1
             if held is not None and not ours.define_profile_ops():
                 _hand_on(torch, held)
+            if _depth == 0:
+                _mirror(torch)
 
 
 def _settings(torch: Any) -> dict[str, Any]:
@@ -78,6 +81,39 @@ def _hand_on(torch: Any, held: dict[str, Any]) -> None:
     if held["format"] in ("perfetto", "trex"):
         operators.set_profile_format(held["format"])
     operators.set_profile_execution(bool(held["execution"]))
+
+
+class _Both:
+    """A setter of another library that sets ours as well; everything else of it is as it was."""
+
+    def __init__(self, packet: Any, setting: str) -> None:
+        self.packet = packet
+        self._setting = setting
+
+    def __call__(self, value: Any) -> None:
+        from torchtrt_viz._native import native
+
+        self.packet(value)
+        native("capture").set_profile(**{self._setting: value})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.packet, name)
+
+
+def _mirror(torch: Any) -> None:
+    namespace = torch.ops.tensorrt
+    if torch.ops.torchtrt_viz.profile_ops_are_ours():
+        return
+    for setting in _SETTINGS:
+        packet = getattr(namespace, f"set_profile_{setting}", None)
+        if packet is not None and not isinstance(packet, _Both):
+            setattr(namespace, f"set_profile_{setting}", _Both(packet, setting))
+
+
+def theirs(torch: Any, name: str) -> Any:
+    """Return an operator of the other library alone, without ours behind it."""
+    found = getattr(torch.ops.tensorrt, name)
+    return found.packet if isinstance(found, _Both) else found
 
 
 class _Loading(Loader):
@@ -133,3 +169,4 @@ def guard(torch: Any, own: str) -> None:
     torch.ops.load_library = load_library
     if _PACKAGE not in sys.modules:
         sys.meta_path.insert(0, _Finder())
+    _mirror(torch)

@@ -45,6 +45,12 @@ class TorchTensorRTSwitch:
             return None
         return found
 
+    @staticmethod
+    def _call(name: str, *arguments: Any) -> Any:
+        from torchtrt_viz.capture.stepping_aside import theirs
+
+        return theirs(loaded_torch(), name)(*arguments)
+
     def start(self, problems: list[str]) -> None:
         """Turn the switch on; what cannot be reached is added to ``problems``."""
         operators = self.operators()
@@ -55,11 +61,11 @@ class TorchTensorRTSwitch:
                     "switch; torchtrt_viz.attach(module) reaches those whose execution context Python can see"
                 )
             return
-        self._before = {name: getattr(operators, f"get_profile_{name}")() for name in _NAMES}
+        self._before = {name: self._call(f"get_profile_{name}") for name in _NAMES}
         self._folder.mkdir(exist_ok=True)
-        operators.set_profile_path_prefix(str(self._folder))
-        operators.set_profile_format("perfetto")
-        operators.set_profile_execution(True)
+        self._call("set_profile_path_prefix", str(self._folder))
+        self._call("set_profile_format", "perfetto")
+        self._call("set_profile_execution", True)
 
     def stop(self) -> list[Path]:
         """Put the switch back; return the files that were written."""
@@ -67,10 +73,10 @@ class TorchTensorRTSwitch:
         operators = self.operators()
         if before is None or operators is None:
             return []
-        operators.set_profile_execution(bool(before["execution"]))
-        operators.set_profile_format(before["format"])
+        self._call("set_profile_execution", bool(before["execution"]))
+        self._call("set_profile_format", before["format"])
         if before["path_prefix"]:
-            operators.set_profile_path_prefix(before["path_prefix"])
+            self._call("set_profile_path_prefix", before["path_prefix"])
         return sorted(path for path in self._folder.iterdir() if path.is_file())
 
 
