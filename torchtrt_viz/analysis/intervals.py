@@ -59,7 +59,8 @@ def subtract(a: IntervalSet, b: IntervalSet) -> IntervalSet:
 
 
 def _sweep(a: IntervalSet, b: IntervalSet, keep: Callable[[Mask, Mask], Mask]) -> IntervalSet:
-    edges = np.unique(np.concatenate((a[0], a[1], b[0], b[1])))
+    # each part is in order already: this merges them; equal edges make empty intervals, which vanish
+    edges = np.sort(np.concatenate((a[0], a[1], b[0], b[1])), kind="stable")
     if len(edges) < 2:
         return _NONE, _NONE
     left = edges[:-1]

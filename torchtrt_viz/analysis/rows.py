@@ -19,6 +19,8 @@ __all__ = ["among", "codes", "ends", "ints", "measured", "names_matching", "stri
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
+_FEW = 20
+
 
 def codes(column: pd.Series) -> NDArray[Any]:
     """Return the category codes of a column, -1 where missing."""
@@ -30,10 +32,20 @@ def codes(column: pd.Series) -> NDArray[Any]:
 def among(column: pd.Series, values: Iterable[str]) -> Mask:
     """Say for each row whether its category is one of ``values``."""
     array: Any = column.array
-    known = array.categories.tolist()
+    values = list(values)
+    if len(array.categories) <= _FEW:
+        known = array.categories.tolist()
+        wanted = [known.index(value) for value in values if value in known]
+    else:
+        found = array.categories.get_indexer(pd.Index(values, dtype=object))
+        wanted = found[found >= 0].tolist()
+    if len(wanted) > _FEW:
+        lookup = np.zeros(len(array.categories) + 1, bool)  # the last one stands for "missing"
+        lookup[wanted] = True
+        return np.asarray(lookup[array.codes])
     out: Mask = np.zeros(len(array), bool)
-    # as many comparisons of whole columns take less time than one lookup per row
-    for code in [known.index(value) for value in values if value in known]:
+    # a few comparisons of whole columns take less time than one lookup per row
+    for code in wanted:
         out |= array.codes == code
     return out
 
