@@ -168,7 +168,7 @@ def _base(calls: list[Calls], options: LoadOptions) -> int | None:
 
 def _unique(group: Group, taken: set[str]) -> str:
     profile = None if group.profile is None else group.profile.content
-    ids = {part.content.engine_id for part in group.calls if part.content.engine_id}
+    ids: set[str] = {part.content.engine_id for part in group.calls if part.content.engine_id}
     if len(ids) == 1 and not ids & taken:
         taken |= ids
         return ids.pop()
