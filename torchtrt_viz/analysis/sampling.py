@@ -122,12 +122,15 @@ def _selection(trace: Trace, level: str) -> tuple[NDArray[np.bool_], Ints]:
 def _keys(trace: Trace, rows: Ints, level: str) -> Groups:
     spans = trace.spans
     names = spans["name"].array[rows]
+    if level in ("operator", "kernel"):
+        # the same kernel or operator of several instances is one thing
+        none = pd.Categorical.from_codes(
+            np.full(len(rows), -1, np.int8), categories=pd.Index([], dtype=object)
+        )
+        return Groups.by({"name": names, "run_id": none})
     instances = strings(spans["run_id"])[rows]
     if level == "delegate":
         return Groups.by({"name": text(delegate_calls(trace).instance[rows]), "run_id": text(instances)})
-    if level in ("operator", "kernel"):
-        # the same kernel or operator of several instances is one thing
-        instances = np.full(len(rows), None, dtype=object)
     return Groups.by({"name": names, "run_id": text(instances)})
 
 
