@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.argument("path", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to; default: report.html here.")
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     help="Read a session's ranks in so many processes (extra: cluster).",
 )
 def command(
-    path: str,
+    paths: tuple[str, ...],
     output: Path | None,
     etrecord: str | None,
     force: bool,
@@ -55,41 +55,40 @@ def command(
     align: str | None,
     workers: int | None,
 ) -> None:
-    """Write the report of PATH as one page that opens offline.
+    """Write the report of PATHS as one page that opens offline.
 
-    PATH is a trace, a folder of one capture, or a session of many ranks (a folder or an archive). A trace's
-    page has its timeline, tables and answers; a session's has what stands out over its ranks, missing and
-    damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
+    A trace, a folder of one capture, or a session of many ranks (a folder, an archive, several files). The
+    page of a trace has its timeline, tables and answers; that of a session what stands out over its ranks,
+    missing and damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
     """
     import torchtrt_viz as tv
 
     output = output or Path("report.html")
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
-    loaded = tv.load(path, etrecord=etrecord, progress=True)
+    loaded = tv.load(paths[0] if len(paths) == 1 else list(paths), etrecord=etrecord, progress=True)
     if isinstance(loaded, tv.Trace):
         given = [
             name for name, value in (("--rank", ranks), ("--align", align), ("--workers", workers)) if value
         ]
         if given:
-            raise click.ClickException(f"{path} holds one recording: {', '.join(given)} is for sessions")
+            raise click.ClickException(f"{paths[0]} holds one recording: {', '.join(given)} is for sessions")
         loaded.to_html(output, title=title)
     else:
-        _session(
-            loaded, path, output, workers, title=title, ranks=ranks or None, timelines=timelines, align=align
-        )
+        _session(loaded, output, workers, title=title, ranks=ranks or None, timelines=timelines, align=align)
     click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")
 
 
-def _session(session: tv.Session, path: str, output: Path, workers: int | None, **options: Any) -> None:
+def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
     """Write a session's report, and say on the terminal what is not whole and what stands out."""
     from torchtrt_viz.cli.output import heading
+    from torchtrt_viz.report.columns import one_line
     from torchtrt_viz.report.session_facts import not_here, not_whole
 
     click.echo(repr(session))
     bad, absent = not_whole(session), not_here(session)
     for row in bad.head(10).to_dict("records"):
-        click.echo(f"{row['state']}: {row['file']}: {row['why']}", err=True)
+        click.echo(one_line(f"{row['state']}: {row['file']}: {row['why']}"), err=True)
     if len(bad) > 10:
         click.echo(f"... {len(bad) - 10} more are not whole: see the report", err=True)
     if absent:
@@ -100,7 +99,7 @@ def _session(session: tv.Session, path: str, output: Path, workers: int | None, 
     if found:
         heading("What stands out")
         for text in found:
-            click.echo(f"- {text}")
+            click.echo(f"- {one_line(text)}")
         click.echo()
 
 
