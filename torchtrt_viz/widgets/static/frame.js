@@ -20,8 +20,9 @@ export function paintRuler(context, scene, height) {
       context.fillRect(Math.round(xOf(scene, t + (step * minor) / 5)), height - 4, 1, 4);
     }
     context.fillStyle = theme.muted;
-    // The end of a label whose tick is out of sight would be read as a time of its own.
-    if (x >= 0) context.fillText(tick(t, step, Math.max(Math.abs(scene.t0), Math.abs(scene.t1))), x + 4, height / 2 - 1);
+    // Half a label would be read as another time.
+    const label = tick(t, step, Math.max(Math.abs(scene.t0), Math.abs(scene.t1)));
+    if (x >= 0 && x + 4 + context.measureText(label).width <= width) context.fillText(label, x + 4, height / 2 - 1);
   }
   if (scene.measure) {
     const { t0, t1 } = scene.measure;
