@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from torchtrt_viz.cli.output import heading, print_frame, print_questions, print_warnings
+from torchtrt_viz.report.columns import one_line
 
 TABLES = (
     "summary",
@@ -53,9 +54,18 @@ def command(
     if not isinstance(loaded, Trace):
         heading("Ranks")
         print_frame(loaded.ranks, limit=limit)
+        made = loaded.overview()
+        found = [] if tables else made.explain()["finding"].tolist()
+        if found:
+            heading("What stands out")
+            for text in found:
+                click.echo(f"- {one_line(text)}")
         if not tables or "operators" in tables:
             heading("Operators over the ranks (host; ns)")
-            print_frame(loaded.operators(), limit=limit)
+            print_frame(made.operators, limit=limit)
+        if not tables and len(made.requests):
+            heading("Requests over prefill and decode (host; ns)")
+            print_frame(made.requests, limit=limit)
         return
     print_warnings(loaded.meta["warnings"])
     for name in tables or TABLES:
