@@ -4,7 +4,6 @@ from numpy.typing import NDArray
 def nest(
     track: NDArray[np.int32], start_ns: NDArray[np.int64], dur_ns: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], int]: ...
-
 def names_with(texts: bytes, offsets: NDArray[np.int64], wanted: bytes) -> NDArray[np.uint8]: ...
 
 _Place = tuple[int, int, int, int]  # row, lane, start_ns, dur_ns
