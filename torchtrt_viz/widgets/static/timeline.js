@@ -378,9 +378,10 @@ export class Timeline extends Stage {
     clearTimeout(this.searching);
     if (this.parts.search.value !== text) this.parts.search.value = text;
     this.searched = text;
-    this.store.set("search", text);
     const answer = this.source.search(text);
     this.marksChanged(); // the picture with these marks is asked for along with their number
+    await null; // Python is told after the question has gone out, which then need not wait behind it
+    this.store.set("search", text);
     const found = await answer;
     if (this.searched !== text) return;
     this.matches = found;
