@@ -221,3 +221,32 @@ def test_two_devices_are_kept_apart() -> None:
     assert table["device"].tolist() == [0, 1]
     assert table["span_ns"].tolist() == [10, 10]
     assert temporal_breakdown(b.build(), per_device=False)["idle_ns"].tolist() == [40]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ncclKernel_AllReduce_RING",
+        "void ncclDevKernel_AllGather(ncclDevKernelArgs)",
+        "ncclDevFunc_Reduce",
+        "rcclGenericKernel<1>",
+        "mscclpp_put",
+        "nvshmem_quiet",
+        "oneShotAllReduceKernel",
+        "twoShotAllReduceKernel",
+        "vllm::cross_device_reduce_1stage<float>",
+        "allreduce_kernel",
+        "(anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>",
+        "allreduce_fusion_kernel",
+        "lamport_kernel",
+        "quickreduce_twoshot",
+        "multimem_all_gather",
+    ],
+)
+def test_kernels_of_collectives_are_known_by_name_in_any_case(name: str) -> None:
+    for spelling in (name, name.upper(), name.lower()):
+        b = Builder()
+        b.span(spelling, 0, 10, b.stream(7), "kernel")
+        b.span("reduce_kernel<512, 1>", 20, 10, 0, "kernel")
+        row = temporal_breakdown(b.build()).iloc[0]
+        assert (row["communication_ns"], row["compute_ns"]) == (10, 10)

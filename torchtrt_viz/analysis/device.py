@@ -26,11 +26,25 @@ Mask = NDArray[np.bool_]
 DEVICE_KINDS = ("kernel", "memcpy", "memset", "communication")
 CLASSES = ("compute", "communication", "copy", "fill")
 
-_COMMUNICATION = re.compile(
-    r"nccl\w*Kernel|nccl\w*DevKernel|ncclDev|^nccl|rccl|mscclpp|nvshmem|oneShotAllReduce|twoShotAllReduce"
-    r"|cross_device_reduce|all_?reduce_kernel|allreduce_fusion|lamport|quickreduce|multimem_all",
-    re.IGNORECASE,
-)
+
+class _Collective:
+    """Names of collectives' kernels, as `re.Pattern.search` finds them."""
+
+    #: Every name that the pattern finds holds one of these; most kernels hold none, and are passed over.
+    WORDS = ("ccl", "nvshmem", "reduce", "lamport", "multimem_all")
+    PATTERN = re.compile(
+        r"nccl\w*Kernel|nccl\w*DevKernel|ncclDev|^nccl|rccl|mscclpp|nvshmem|oneShotAllReduce|twoShotAllReduce"
+        r"|cross_device_reduce|all_?reduce_kernel|allreduce_fusion|lamport|quickreduce|multimem_all",
+        re.IGNORECASE,
+    )
+
+    def search(self, name: str) -> re.Match[str] | None:
+        """Return where the pattern is found, None where it is not."""
+        low = name.lower()
+        return self.PATTERN.search(name) if any(word in low for word in self.WORDS) else None
+
+
+_COMMUNICATION = _Collective()
 _COPY = re.compile(r"^Memcpy\b|^dma|^MEMORY_COPY_|^(Copy)(Host|Device|Buffer)|__amd_rocclr_copy")
 _FILL = re.compile(r"^Memset\b|__amd_rocclr_fill|^FillBuffer")
 

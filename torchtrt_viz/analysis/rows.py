@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,14 @@ def among(column: pd.Series, values: Iterable[str]) -> Mask:
     return out
 
 
-def names_matching(column: pd.Series, pattern: re.Pattern[str], rows: Ints | None = None) -> Mask:
+class Searcher(Protocol):
+    """A compiled regular expression, or what searches a name as one does."""
+
+    def search(self, name: str, /) -> re.Match[str] | None:
+        """Return where the expression is found, None where it is not."""
+
+
+def names_matching(column: pd.Series, pattern: Searcher, rows: Ints | None = None) -> Mask:
     """Say for each row (of ``rows``) whether a compiled regular expression is found in its category."""
     found = codes(column) if rows is None else codes(column)[rows]
     out: Mask = _matching(column.cat.categories, pattern, found)[found]
@@ -58,10 +65,10 @@ def names_matching(column: pd.Series, pattern: re.Pattern[str], rows: Ints | Non
 
 
 #: By the identity of an index of categories, which cannot change: which of them were looked at, and match.
-_MATCHING: dict[int, tuple[weakref.ref[pd.Index], dict[re.Pattern[str], tuple[Mask, Mask]]]] = {}
+_MATCHING: dict[int, tuple[weakref.ref[pd.Index], dict[Searcher, tuple[Mask, Mask]]]] = {}
 
 
-def _matching(categories: pd.Index, pattern: re.Pattern[str], found: NDArray[Any]) -> Mask:
+def _matching(categories: pd.Index, pattern: Searcher, found: NDArray[Any]) -> Mask:
     """Say for each category that is found whether the pattern is in it; one more entry, for "missing"."""
     key = id(categories)
     held = _MATCHING.get(key)
