@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import peers
+import other_tools
 import pytest
 from plain_device import HABITS, PlainDevice, describe
 
@@ -28,7 +28,7 @@ from torchtrt_viz.analysis import (
 )
 from torchtrt_viz.trace import Trace
 
-HTA = peers.recorded("hta")
+HTA = other_tools.recorded("hta")
 
 FILES = sorted(name for name, found in HTA["files"].items() if isinstance(found.get("temporal"), list))
 WITHOUT_DEVICE = sorted(
@@ -258,7 +258,7 @@ def test_files_it_cannot_read(corpus: Path) -> None:
 
 @pytest.mark.slow
 def test_the_library_itself_says_so(corpus: Path) -> None:
-    now = peers.ask("hta", corpus, "hta")
+    now = other_tools.ask("hta", corpus, "hta")
     if now["HolisticTraceAnalysis"] != HTA["HolisticTraceAnalysis"]:
         pytest.skip(f"values are kept of {HTA['HolisticTraceAnalysis']}, not {now['HolisticTraceAnalysis']}")
     for file, found in HTA["files"].items():

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import peers
+import other_tools
 import pytest
 import raw_kineto
 
@@ -24,7 +24,7 @@ import torchtrt_viz as tv
 from torchtrt_viz.analysis import collectives, launch_delays, temporal_breakdown
 from torchtrt_viz.trace import Trace
 
-TRACELENS = peers.recorded("tracelens")
+TRACELENS = other_tools.recorded("tracelens")
 
 FILES = sorted(name for name, found in TRACELENS["files"].items() if "total_time" in found["timeline"])
 LEGACY = ["kineto/legacy_category_names_rank1.json.gz", "kineto/legacy_tb_plugin_resnet50.json.gz"]
@@ -220,7 +220,7 @@ def test_collectives(corpus: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_the_library_itself_says_so(corpus: Path) -> None:
-    now = peers.ask("tracelens", corpus, "TraceLens")
+    now = other_tools.ask("tracelens", corpus, "TraceLens")
     assert set(now["files"]) == set(TRACELENS["files"])
     for file, found in TRACELENS["files"].items():
         assert now["files"][file] == found, file

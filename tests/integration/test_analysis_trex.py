@@ -12,15 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import other_tools
 import pandas as pd
-import peers
 import pytest
 
 import torchtrt_viz as tv
 from torchtrt_viz.analysis import engine_roofline
 from torchtrt_viz.trace import Trace
 
-TREX = peers.recorded("trex")
+TREX = other_tools.recorded("trex")
 
 BYTES = {"Float": 4, "FP32": 4, "Half": 2, "FP16": 2, "Int8": 1, "Int32": 4}
 
@@ -158,6 +158,6 @@ def test_convolutions(corpus: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_trex_itself_says_so(corpus: Path) -> None:
-    now = peers.ask("trex", corpus, "trex")
+    now = other_tools.ask("trex", corpus, "trex")
     for file, found in TREX["files"].items():
         assert now["files"][file] == found, file
