@@ -8,6 +8,7 @@ import json
 import pytest
 from timeline_traces import model_trace
 
+from torchtrt_viz.report.static_html import scene_html
 from torchtrt_viz.widgets import assets
 from torchtrt_viz.widgets.scene import Scene
 from torchtrt_viz.widgets.service import Service
@@ -77,6 +78,31 @@ def test_it_needs_nothing_of_a_lab(hosted):
     assert hosted.run("[Math.round(t.t0), Math.round(t.t1)]") == [100_000, 200_000]
     assert hosted.errors == []
     assert hosted.external == []
+
+
+@pytest.mark.parametrize("send", ["() => {}", "() => { throw new Error('no comm'); }"])
+def test_without_a_kernel_it_shows_the_static_picture(visit, tmp_path, send):
+    still = scene_html(Scene.of(model_trace(hostile=True)))
+    prelude = (
+        f"window.esm = {json.dumps(assets.module('widget'))}; window.still = {json.dumps(still)};"
+        f"window.kernel = () => new Promise(() => {{}}); window.send = {send};"
+    )
+    blank = tmp_path / "blank.html"
+    blank.write_text("")
+    one = visit(blank.as_uri())
+    one.page.add_init_script(prelude)
+    file = tmp_path / "host.html"
+    file.write_text(
+        HOST.replace("height: 420 }", "height: 420, still: window.still }").replace(
+            "async send(content) {", "send(content) { return window.send(); }\n  async unused(content) {"
+        )
+    )
+    one.page.goto(file.as_uri())
+    one.page.wait_for_selector(".tv-still >> text=stream 7")
+    assert one.page.locator(".tv-still div[style*='background']").count() > 20
+    assert "SYNTHETIC DATA" in one.page.locator(".tv-still").inner_text()
+    assert one.page.evaluate("() => window.hacked") is None
+    assert one.errors == []
 
 
 def test_it_leaves_nothing_behind(hosted):

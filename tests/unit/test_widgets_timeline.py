@@ -38,6 +38,19 @@ def test_wrong_options_name_what_is_allowed(trace, options):
         Timeline(trace, **options)
 
 
+def test_viewers_without_widgets_show_a_static_picture(trace):
+    made = Timeline(trace)
+    data, _ = made._repr_mimebundle_()
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == made.model_id
+    html = data["text/html"]
+    assert html == made.get_state()["still"]
+    assert "SYNTHETIC DATA" in html
+    for label in trace.tracks["label"]:
+        assert label in html
+    assert "<script" not in html
+    assert data["text/plain"].startswith("<Timeline of 839 events")
+
+
 def test_messages_are_answered_to_who_asked(widget):
     widget._on_message(widget, {"op": "open", "id": "a-1"}, [])
     content, buffers = widget.sent[-1]

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.trace import Trace
 
-__all__ = ["static_html", "static_text"]
+__all__ = ["scene_html", "static_html", "static_text"]
 
 _BINS = 160
 _SHADES = 8
 _COLORS = {"host": ((47, 109, 181), "HOST time"), "gpu": ((196, 86, 11), "GPU time")}
+_SYNTHETIC = (
+    ' <span style="background:#b3005e;color:#fff;padding:0 6px;border-radius:3px">SYNTHETIC DATA</span>'
+)
 _TOP_COLUMNS = {
     "operators": ["name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns"],
     "kernels": ["name", "calls", "total_ns", "total_pct", "mean_ns"],
@@ -49,12 +52,8 @@ def static_html(trace: Trace, *, tracks: int = 12, rows: int = 10) -> str:
     scene = Scene.of(trace)
     parts = [f'<div style="font-size:13px"><b>{escape(_headline(trace))}</b>']
     if trace.meta.get("synthetic"):
-        parts.append(
-            ' <span style="background:#b3005e;color:#fff;padding:0 6px;border-radius:3px">'
-            "SYNTHETIC DATA</span>"
-        )
-    for section in ("host", "gpu"):
-        parts.append(_strip(scene, section, tracks))
+        parts.append(_SYNTHETIC)
+    parts += [_strip(scene, section, tracks) for section in ("host", "gpu")]
     for name in _TOP_COLUMNS:
         frame = _top(trace, name, rows)
         if frame is not None:
@@ -66,6 +65,16 @@ def static_html(trace: Trace, *, tracks: int = 12, rows: int = 10) -> str:
         parts.append(f"{items}</ul></details>")
     parts.append("</div>")
     return "".join(parts)
+
+
+def scene_html(scene: Scene, *, tracks: int = 12) -> str:
+    """Return what a timeline draws as a strip of tracks, for where no script or no kernel runs."""
+    words = " · ".join(_headline(part.trace) for part in scene.parts)
+    synthetic = any(part.trace.meta.get("synthetic") for part in scene.parts)
+    strips = "".join(_strip(scene, section, tracks) for section in ("host", "gpu"))
+    return (
+        f'<div style="font-size:13px"><b>{escape(words)}</b>{_SYNTHETIC if synthetic else ""}{strips}</div>'
+    )
 
 
 def static_text(trace: Trace, *, rows: int = 10, width: int = 64) -> str:

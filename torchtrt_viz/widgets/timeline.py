@@ -85,6 +85,7 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
     color_by = traitlets.Enum(("name", "kind"), "name").tag(sync=True)
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
     height = traitlets.Int(420, help="height of the lanes in pixels").tag(sync=True)
+    still = traitlets.Unicode("", help="static picture, shown while no kernel answers").tag(sync=True)
 
     def __init__(
         self,
@@ -105,13 +106,23 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
         self.scene = Scene.of(trace, align)
         self.service = Service(self.scene, whole_limit)
         self._pictures: dict[str, str] = {}
-        super().__init__(height=height, theme=theme, color_by=color_by)
+        from torchtrt_viz.report.static_html import scene_html
+
+        super().__init__(height=height, theme=theme, color_by=color_by, still=scene_html(self.scene))
         self.on_msg(self._on_message)
         self.observe(self._searched, "search")
 
     def __repr__(self) -> str:
         events = self.scene.blocks[-1].end if self.scene.blocks else 0
         return f"<Timeline of {events} events on {len(self.scene.tracks)} tracks>"
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """Show the widget; viewers that know no widgets show the static picture."""
+        bundle = super()._repr_mimebundle_(**options)
+        if bundle is None:
+            return None
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**data, "text/html": self.still}, metadata
 
     # -- what is in sight ----------------------------------------------------------------------------
 

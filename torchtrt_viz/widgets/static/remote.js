@@ -34,7 +34,12 @@ export class Wire {
     const id = `${this.prefix}-${this.next++}`;
     this.waiting.set(id, asked);
     const requests = asked.map((one) => one.request);
-    this.model.send(requests.length === 1 ? { ...requests[0], id } : { op: "batch", requests, id });
+    try {
+      this.model.send(requests.length === 1 ? { ...requests[0], id } : { op: "batch", requests, id });
+    } catch (error) {
+      this.waiting.delete(id);
+      for (const { reject } of asked) reject(error);
+    }
   }
 
   hear(message, buffers) {

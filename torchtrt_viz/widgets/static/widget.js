@@ -15,6 +15,15 @@ function storeOf(model) {
   };
 }
 
+const PATIENCE = 4_000; // ms until the static picture stands in
+
+/** What is shown where no kernel answers: a saved page, a viewer, a kernel that is busy or gone. */
+function standIn(root, model, words) {
+  const picture = element("div", { class: "tv-still" });
+  picture.innerHTML = model.get("still") || ""; // made by the package, every name in it escaped
+  root.replaceChildren(element("div", {}, words), picture);
+}
+
 async function render({ model, el }) {
   const root = element("div", {}, "opening the timeline…");
   el.append(root);
@@ -33,18 +42,22 @@ async function render({ model, el }) {
     model.send({ op: "picture", id: message.id }, undefined, [await blob.arrayBuffer()]);
   };
   model.on("msg:custom", onMessage);
+  const waiting = setTimeout(() => standIn(root, model, "No kernel answers: this is the static picture of the timeline."), PATIENCE);
   openSource(model).then(
     (source) => {
+      clearTimeout(waiting);
       if (gone) return source.close();
       timeline = new Timeline(root, source, store, { inPython: true });
       root.timeline = timeline; // for those who script the page
     },
     (error) => {
-      root.textContent = `The timeline could not be opened: ${error.message}`;
+      clearTimeout(waiting);
+      if (!gone) standIn(root, model, `The timeline could not be opened: ${error.message}`);
     },
   );
   return () => {
     gone = true;
+    clearTimeout(waiting);
     model.off("msg:custom", onMessage);
     for (const [key, callback] of callbacks) model.off(`change:${key}`, callback);
     timeline?.close();
