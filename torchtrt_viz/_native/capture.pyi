@@ -311,9 +311,7 @@ class Engine:
     """One engine without a program; ``torchtrt_viz.capture.Engine`` wraps it."""
 
     def __init__(self, blob: bytes, *, name: str = "", options: Mapping[str, str] = ...) -> None: ...
-    def run(
-        self, inputs: Sequence[Memory], outputs: Sequence[Memory | None], stream: int = 0
-    ) -> list[Any]:
+    def run(self, inputs: Sequence[Memory], outputs: Sequence[Memory | None], stream: int = 0) -> list[Any]:
         """Run once; return for each output its shape, or, where no memory was given, an array."""
 
     def info(self) -> EngineInfo: ...
