@@ -111,7 +111,8 @@ class Trace:
             if len(frame)
         ]
         if self.meta["warnings"]:
-            parts.append(f"{len(self.meta['warnings'])} warnings")
+            count = len(self.meta["warnings"])
+            parts.append(f"{count} warning{'s' if count > 1 else ''}")
         return f"<Trace{of}: {', '.join(parts)}>"
 
     def _repr_html_(self) -> str:

@@ -14,6 +14,7 @@ from torchtrt_viz.loaders import load
 from torchtrt_viz.loaders.engine_set import EngineInfo, group_sets, is_set_member, read_set
 from torchtrt_viz.loaders.options import LoadOptions
 from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.report.static_html import static_text
 from torchtrt_viz.trace import Trace
 
 TREX = (
@@ -241,6 +242,18 @@ def test_a_folder_loads_in_one_call(corpus):
     assert isinstance(trace, Trace)
     assert len(trace.meta["engines"]) == 1
     assert len(trace.meta["engines"][0].layers) == 103
+
+
+def test_a_summary_without_scripts_lists_the_slowest_layers(corpus):
+    folder = corpus / "trex/trex_samples/examples/tensorflow/resnet/RTX-3090/fp32"
+    (profile,) = folder.glob("*.profile.json")
+    rows = [row for row in json.loads(profile.read_text()) if "name" in row]
+    slowest = max(rows, key=lambda row: row["averageMs"])
+    trace = load(folder)
+    for text in (trace._repr_html_(), static_text(trace)):
+        assert "Layers of engines" in text
+        assert slowest["name"].split(" + ")[0] in text
+        assert f"{slowest['averageMs'] * 1000:.4g} µs" in text
 
 
 def test_eleven_thousand_detailed_layers_take_no_longer_than_plain_json(tmp_path):

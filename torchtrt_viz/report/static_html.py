@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torchtrt_viz.analysis.words import count
 from torchtrt_viz.report.columns import duration, one_line, show
 from torchtrt_viz.report.markup import escape
 from torchtrt_viz.report.meta import warnings_of
@@ -32,10 +33,12 @@ _SYNTHETIC = (
 _TOP_COLUMNS = {
     "operators": ["name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns"],
     "kernels": ["name", "calls", "total_ns", "total_pct", "mean_ns"],
+    "layers": ["engine", "name", "type", "precision", "domain", "calls", "mean_ns", "pct"],
 }
 _HEADINGS = {
     "operators": "Operators by host time of their own",
     "kernels": "Kernels by sum of GPU time",
+    "layers": "Layers of engines by their time",
 }
 
 
@@ -61,7 +64,8 @@ def static_html(trace: Trace, *, tracks: int = 12, rows: int = 10) -> str:
     notes = warnings_of(trace, limit=5)
     if notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-        parts.append(f"<details><summary>{len(trace.meta['warnings'])} warnings from loading</summary><ul>")
+        said = count(len(trace.meta["warnings"]), "warning")
+        parts.append(f"<details><summary>{said} from loading</summary><ul>")
         parts.append(f"{items}</ul></details>")
     parts.append("</div>")
     return "".join(parts)
