@@ -96,14 +96,11 @@ class Lab:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.token = secrets.token_hex(16)
-        settings = folder / "settings/@jupyterlab"
-        for name, text in (
-            ("apputils-extension/notification", {"fetchNews": "false", "checkForUpdates": False}),
-            ("notebook-extension/tracker", {"windowingMode": "none"}),
-        ):
-            file = settings / f"{name}.jupyterlab-settings"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(text))
+        self.settings = folder / "settings"
+        self.set(
+            "@jupyterlab/apputils-extension/notification", {"fetchNews": "false", "checkForUpdates": False}
+        )
+        self.set("@jupyterlab/notebook-extension/tracker", {"windowingMode": "none"})
         env = dict(
             os.environ,
             HOME=str(folder),
@@ -143,6 +140,12 @@ class Lab:
                 if time.monotonic() > end or self.process.poll() is not None:
                     raise RuntimeError(f"{app} did not start: {log.read_text()[-3000:]}") from None
                 time.sleep(0.2)
+
+    def set(self, plugin: str, values: dict) -> None:
+        """Write a plugin's settings; pages that are opened from now on follow them."""
+        file = self.settings / f"{plugin}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(values))
 
     def url(self, notebook: str) -> str:
         where = "lab/tree" if self.app == "jupyterlab" else "notebooks"

@@ -152,7 +152,9 @@ def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
     try:
         import ipywidgets  # noqa: F401
 
-        display(capture.trace.timeline())
+        timeline = capture.trace.timeline()
+        timeline.kept = ""  # the report above it is what the notebook keeps
+        display(timeline)
     except ImportError as error:
         missing = error if isinstance(error, MissingDependencyError) else None
         print(missing or MissingDependencyError("ipywidgets", "lab", "show the timeline"), file=sys.stderr)

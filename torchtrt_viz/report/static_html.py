@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.trace import Trace
 
-__all__ = ["scene_html", "static_html", "static_text"]
+__all__ = ["scene_html", "static_html", "static_text", "table_html"]
 
 _BINS = 160
 _SHADES = 8
@@ -60,7 +60,7 @@ def static_html(trace: Trace, *, tracks: int = 12, rows: int = 10) -> str:
     for name in _TOP_COLUMNS:
         frame = _top(trace, name, rows)
         if frame is not None:
-            parts.append(_table(frame, name))
+            parts.append(table_html(frame, name, heading=_HEADINGS[name], rows=rows))
     notes = warnings_of(trace, limit=5)
     if notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in notes)
@@ -171,8 +171,21 @@ def _top(trace: Trace, name: str, rows: int) -> pd.DataFrame | None:
     return frame[kept].head(rows)
 
 
-def _table(frame: pd.DataFrame, name: str) -> str:
-    columns = show(frame, name)
+def table_html(frame: pd.DataFrame, name: str, *, heading: str, rows: int = 10) -> str:
+    """Return the first rows of a table, without columns of nothing, as markup that survives every sanitiser.
+
+    Parameters
+    ----------
+    name
+        Which table it is, for the titles of its columns.
+    heading
+        Shown above it.
+    rows
+        At most so many; the text says how many are not shown.
+    """
+    left = len(frame) - rows
+    frame = frame.head(rows)
+    columns = show(frame.loc[:, frame.notna().any().to_numpy()] if len(frame) else frame, name)
     cell = "padding:1px 10px;vertical-align:top;text-align:"
     text = "left;max-width:480px;overflow-wrap:break-word"
     number = "right;white-space:nowrap"
@@ -188,9 +201,10 @@ def _table(frame: pd.DataFrame, name: str) -> str:
         for row in range(len(frame))
     )
     return (
-        f'<div style="margin-top:8px;font-weight:600">{_HEADINGS[name]}</div>'
+        f'<div style="margin-top:8px;font-weight:600">{escape(heading)}</div><div style="overflow-x:auto">'
         f'<table style="border-collapse:collapse;font-size:12px"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
+        f"<tbody>{body}</tbody></table></div>"
+        + (f"<div>{count(left, 'row')} more, not shown</div>" if left > 0 else "")
     )
 
 

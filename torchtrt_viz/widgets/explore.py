@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.errors import MissingDependencyError
+from torchtrt_viz.widgets.kept import KeepsStaticForm
 from torchtrt_viz.widgets.spans_of import KNOWN
 from torchtrt_viz.widgets.table import Table
 from torchtrt_viz.widgets.timeline import Timeline
@@ -28,7 +29,7 @@ _TITLES = {
 }
 
 
-class Explorer(ipywidgets.VBox):  # type: ignore[misc]
+class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
     """The timeline of a trace above its tables: rows chosen below mark their spans above, and the reverse.
 
     Attributes
@@ -57,6 +58,15 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<Explorer of {self.trace!r}: {', '.join(['timeline', *self.tables])}>"
+
+    @property
+    def kept(self) -> str:
+        """Name of the static form that the notebook keeps: that of the timeline, which hides it."""
+        return str(self.timeline.kept)
+
+    def static_form(self) -> str:
+        """Return the strip of tracks and the first rows of every table as markup."""
+        return "".join([self.timeline.static_form(), *(one.static_form() for one in self.tables.values())])
 
     @property
     def selection(self) -> Any:

@@ -14,6 +14,7 @@ from torchtrt_viz.errors import MissingDependencyError, OptionError, TorchTrtViz
 from torchtrt_viz.report.columns import show
 from torchtrt_viz.report.table import with_units, write_table
 from torchtrt_viz.widgets import assets
+from torchtrt_viz.widgets.kept import KeepsStaticForm, kept_id
 from torchtrt_viz.widgets.spans_of import KNOWN, rows_of
 
 try:
@@ -40,7 +41,7 @@ _TITLES = {
 }
 
 
-class Table(anywidget.AnyWidget):  # type: ignore[misc]
+class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
     """One table of a trace to sort, filter, regroup and export; choosing rows marks their spans.
 
     Parameters
@@ -81,6 +82,7 @@ class Table(anywidget.AnyWidget):  # type: ignore[misc]
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
     height = traitlets.Int(320).tag(sync=True)
     version = traitlets.Int(0).tag(sync=True)
+    kept = traitlets.Unicode(help="name of the static form that the notebook keeps").tag(sync=True)
 
     def __init__(
         self,
@@ -107,7 +109,7 @@ class Table(anywidget.AnyWidget):  # type: ignore[misc]
         self._timelines: list[Timeline] = []
         chosen_by = [by] if isinstance(by, str) else list(by)
         self.frame: pd.DataFrame = self._compute(chosen_by) if given is None else given
-        super().__init__(by=chosen_by, height=height, theme=theme)
+        super().__init__(by=chosen_by, height=height, theme=theme, kept=kept_id())
         self.on_msg(self._on_message)
         self.observe(self._regroup, "by")
         self.observe(self._chosen, "chosen")
@@ -130,6 +132,12 @@ class Table(anywidget.AnyWidget):  # type: ignore[misc]
             raise TorchTrtVizError("this table was made from a frame: it knows of no spans")
         rows = rows_of(self.trace, self.table, self.selection, list(self.by))
         return self.trace.spans.iloc[rows]
+
+    def static_form(self, *, rows: int = 10) -> str:
+        """Return the first rows as markup that needs neither scripts nor style sheets."""
+        from torchtrt_viz.report.static_html import table_html
+
+        return table_html(self.frame, self.table, heading=_TITLES.get(self.table, self.table), rows=rows)
 
     def link(self, timeline: Timeline) -> None:
         """Link with a timeline of the same trace, both ways.

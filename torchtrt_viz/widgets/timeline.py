@@ -13,6 +13,7 @@ import numpy as np
 
 from torchtrt_viz.errors import MissingDependencyError, OptionError
 from torchtrt_viz.widgets import assets
+from torchtrt_viz.widgets.kept import KeepsStaticForm, kept_id
 from torchtrt_viz.widgets.scene import Rows, Scene
 from torchtrt_viz.widgets.service import Service
 
@@ -34,7 +35,7 @@ __all__ = ["Timeline"]
 _log = logging.getLogger(__name__)
 
 
-class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
+class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
     """The timeline of a trace, or of several, to zoom, pan, search and select by hand and from Python.
 
     Host tracks and GPU tracks are separate sections, drawn differently. Sums that have no place on the time
@@ -86,6 +87,7 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
     theme = traitlets.Enum(("auto", "light", "dark"), "auto").tag(sync=True)
     height = traitlets.Int(420, help="height of the lanes in pixels").tag(sync=True)
     still = traitlets.Unicode("", help="static picture, shown while no kernel answers").tag(sync=True)
+    kept = traitlets.Unicode(help="name of the static form that the notebook keeps").tag(sync=True)
 
     def __init__(
         self,
@@ -108,7 +110,9 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
         self._pictures: dict[str, str] = {}
         from torchtrt_viz.report.static_html import scene_html
 
-        super().__init__(height=height, theme=theme, color_by=color_by, still=scene_html(self.scene))
+        super().__init__(
+            height=height, theme=theme, color_by=color_by, still=scene_html(self.scene), kept=kept_id()
+        )
         self.on_msg(self._on_message)
         self.observe(self._searched, "search")
 
@@ -116,13 +120,9 @@ class Timeline(anywidget.AnyWidget):  # type: ignore[misc]
         events = self.scene.blocks[-1].end if self.scene.blocks else 0
         return f"<Timeline of {events} events on {len(self.scene.tracks)} tracks>"
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Show the widget; viewers that know no widgets show the static picture."""
-        bundle = super()._repr_mimebundle_(**options)
-        if bundle is None:
-            return None
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, "text/html": self.still}, metadata
+    def static_form(self) -> str:
+        """Return the strip of tracks as markup that needs neither scripts nor style sheets."""
+        return str(self.still)
 
     # -- what is in sight ----------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import { button, element } from "./dom.js";
 import { count } from "./format.js";
+import { keptForm, whenNobodyAnswers } from "./kept.js";
 import { clean } from "./paint.js";
 import { Wire } from "./remote.js";
 import { surroundingsDark, watchSurroundings } from "./theme.js";
@@ -363,10 +364,29 @@ function render({ model, el }) {
       model.on(`change:${key}`, callback);
     },
   };
-  const table = new Table(root, store, () => wire.ask("open"));
+  const kept = keptForm(model, el);
+  kept.hide();
+  const answered = whenNobodyAnswers(() => {
+    kept.show();
+    table.parts.busy.textContent = "No kernel answers: no rows to show.";
+  });
+  const ask = async () => {
+    try {
+      const answer = await wire.ask("open");
+      kept.hide();
+      return answer;
+    } catch (error) {
+      kept.show();
+      throw error;
+    } finally {
+      answered();
+    }
+  };
+  const table = new Table(root, store, ask);
   root.table = table; // for those who script the page
   return () => {
     for (const [key, callback] of callbacks) model.off(`change:${key}`, callback);
+    answered();
     table.close();
     wire.close();
   };

@@ -1,6 +1,7 @@
 // The notebook widget: the timeline on an anywidget model.
 
 import { element } from "./dom.js";
+import { keptForm, whenNobodyAnswers } from "./kept.js";
 import { Timeline } from "./timeline.js";
 import { openSource } from "./whole.js";
 
@@ -15,10 +16,9 @@ function storeOf(model) {
   };
 }
 
-const PATIENCE = 4_000; // ms until the static picture stands in
-
 /** What is shown where no kernel answers: a saved page, a viewer, a kernel that is busy or gone. */
-function standIn(root, model, words) {
+function standIn(root, model, kept, words) {
+  if (kept.show()) return root.replaceChildren(element("div", {}, words));
   const picture = element("div", { class: "tv-still" });
   picture.innerHTML = model.get("still") || ""; // made by the package, every name in it escaped
   root.replaceChildren(element("div", {}, words), picture);
@@ -27,6 +27,8 @@ function standIn(root, model, words) {
 async function render({ model, el }) {
   const root = element("div", {}, "opening the timeline…");
   el.append(root);
+  const kept = keptForm(model, el);
+  kept.hide();
   let timeline = null;
   let gone = false;
   const callbacks = [];
@@ -42,22 +44,23 @@ async function render({ model, el }) {
     model.send({ op: "picture", id: message.id }, undefined, [await blob.arrayBuffer()]);
   };
   model.on("msg:custom", onMessage);
-  const waiting = setTimeout(() => standIn(root, model, "No kernel answers: this is the static picture of the timeline."), PATIENCE);
+  const answered = whenNobodyAnswers(() => standIn(root, model, kept, "No kernel answers: a static picture stands for the timeline."));
   openSource(model).then(
     (source) => {
-      clearTimeout(waiting);
+      answered();
       if (gone) return source.close();
+      kept.hide();
       timeline = new Timeline(root, source, store, { inPython: true });
       root.timeline = timeline; // for those who script the page
     },
     (error) => {
-      clearTimeout(waiting);
-      if (!gone) standIn(root, model, `The timeline could not be opened: ${error.message}`);
+      answered();
+      if (!gone) standIn(root, model, kept, `The timeline could not be opened: ${error.message}`);
     },
   );
   return () => {
     gone = true;
-    clearTimeout(waiting);
+    answered();
     model.off("msg:custom", onMessage);
     for (const [key, callback] of callbacks) model.off(`change:${key}`, callback);
     timeline?.close();
