@@ -80,9 +80,19 @@ def test_it_needs_nothing_of_a_lab(hosted):
     assert hosted.external == []
 
 
+#: what somebody may have put into the widget's state in a saved notebook
+FORGED = (
+    "<div onclick='window.hacked=1' style='background:url(http://example.invalid/x)'>text of a forged form"
+    "</div>"
+    "<script>window.hacked = 1</script><img src=x onerror='window.hacked=1'><iframe srcdoc='x'></iframe>"
+    "<svg onload='window.hacked=1'></svg><a href='javascript:window.hacked=1'>a</a>"
+    "<style>*{display:none}</style>"
+)
+
+
 @pytest.mark.parametrize("send", ["() => {}", "() => { throw new Error('no comm'); }"])
 def test_without_a_kernel_it_shows_the_static_picture(visit, tmp_path, send):
-    still = scene_html(Scene.of(model_trace(hostile=True)))
+    still = scene_html(Scene.of(model_trace(hostile=True))) + FORGED
     prelude = (
         f"window.esm = {json.dumps(assets.module('widget'))}; window.still = {json.dumps(still)};"
         f"window.kernel = () => new Promise(() => {{}}); window.send = {send};"
@@ -102,6 +112,13 @@ def test_without_a_kernel_it_shows_the_static_picture(visit, tmp_path, send):
     assert one.page.locator(".tv-still div[style*='background']").count() > 20
     assert "SYNTHETIC DATA" in one.page.locator(".tv-still").inner_text()
     assert one.page.evaluate("() => window.hacked") is None
+    kinds = "() => [...document.querySelectorAll('.tv-still *')].map((e) => e.nodeName)"
+    assert set(one.page.evaluate(kinds)) <= {"DIV", "SPAN", "B"}
+    attributes = "() => [...document.querySelectorAll('.tv-still *')].flatMap((e) => e.getAttributeNames())"
+    assert set(one.page.evaluate(attributes)) == {"style"}
+    assert "url" not in one.page.evaluate("() => document.querySelector('.tv-still').outerHTML")
+    assert "text of a forged form" in one.page.locator(".tv-still").inner_text()
+    assert one.external == []
     assert one.errors == []
 
 

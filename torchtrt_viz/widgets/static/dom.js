@@ -17,6 +17,23 @@ export function button(label, title, onclick, attributes = {}) {
   return element("button", { type: "button", title, "aria-label": title, onclick, tabindex: "-1", ...attributes }, label);
 }
 
+const PLAIN = new Set(["DIV", "SPAN", "B", "TABLE", "THEAD", "TBODY", "TR", "TH", "TD", "DETAILS", "SUMMARY", "UL", "LI", "P", "BR"]);
+
+/** The nodes of a static form: text and boxes with inline styles. Whatever else the markup holds stays behind: a saved
+ * notebook may hold anything. */
+export function inertNodes(markup) {
+  const copy = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) return [document.createTextNode(node.data)];
+    if (!PLAIN.has(node.nodeName)) return [];
+    const made = document.createElement(node.nodeName);
+    const style = node.getAttribute("style") || "";
+    if (!/url|image|@|\\/i.test(style)) made.style.cssText = style; // nothing is fetched
+    made.append(...[...node.childNodes].flatMap(copy));
+    return [made];
+  };
+  return [...new DOMParser().parseFromString(markup, "text/html").body.childNodes].flatMap(copy);
+}
+
 /** The canvas's context, scaled for the screen, cleared to `width` by `height` CSS pixels. */
 export function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;

@@ -1,6 +1,6 @@
 // The notebook widget: the timeline on an anywidget model.
 
-import { element } from "./dom.js";
+import { element, inertNodes } from "./dom.js";
 import { keptForm, whenNobodyAnswers } from "./kept.js";
 import { Timeline } from "./timeline.js";
 import { openSource } from "./whole.js";
@@ -19,9 +19,7 @@ function storeOf(model) {
 /** What is shown where no kernel answers: a saved page, a viewer, a kernel that is busy or gone. */
 function standIn(root, model, kept, words) {
   if (kept.show()) return root.replaceChildren(element("div", {}, words));
-  const picture = element("div", { class: "tv-still" });
-  picture.innerHTML = model.get("still") || ""; // made by the package, every name in it escaped
-  root.replaceChildren(element("div", {}, words), picture);
+  root.replaceChildren(element("div", {}, words), element("div", { class: "tv-still" }, ...inertNodes(model.get("still") || "")));
 }
 
 async function render({ model, el }) {
