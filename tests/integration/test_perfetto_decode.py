@@ -34,6 +34,7 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.loaders import load, sniff
 from torchtrt_viz.loaders.perfetto_sniff import looks_like_perfetto
 from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.report.perfetto import write_perfetto
 from torchtrt_viz.trace import Trace
 
 
@@ -489,6 +490,21 @@ def test_times_that_do_not_fit_are_left_out(read):
     trace = read(data)
     assert list(trace.instants["name"]) == ["tick"]
     assert codes(trace) == {"no_time": 2}
+
+
+def test_times_before_zero_are_left_out_so_that_differences_always_fit(read, tmp_path):
+    """Found by fuzzing: with times on both sides of zero, a difference was too large to be read again."""
+    early = packet({8: 4_000, 58: 64, 11: event(INSTANT, "early", track=2)})  # 6 us before the clock's zero
+    clocks = snapshot({64: 20_000, 6: 10_000})
+    ends = mark(0, event(BEGIN, "long", track=2)) + mark(2**62, event(END, track=2))
+    trace = read(clocks + early + ends)
+    assert codes(trace) == {"no_time": 1}
+    assert trace.instants.empty
+    assert trace.spans[["start_ns", "dur_ns"]].to_numpy().tolist() == [[0, 2**62]]
+    write_perfetto(trace, tmp_path / "again.pftrace")
+    again = load(tmp_path / "again.pftrace")
+    assert again.meta["warnings"] == []
+    assert again.spans[["start_ns", "dur_ns"]].to_numpy().tolist() == [[0, 2**62]]
 
 
 def test_nesting_of_arguments_is_bounded(read):

@@ -9,7 +9,8 @@
 namespace torchtrt_viz::perfetto {
 namespace {
 
-// Times beyond this can only come from a damaged file; what is within leaves room for differences.
+// Times beyond this, or before zero, can only come from a damaged file; what is within leaves room for
+// differences, which are times themselves once the trace begins at zero.
 constexpr std::int64_t kLargestTime = std::int64_t{1} << 62;
 constexpr std::size_t kLongestMetadata = 256 << 20;
 
@@ -255,7 +256,7 @@ class Decoder {
     if (event_.missing_names > 0) note(Problem::kMissingString, packet.offset, event_.missing_names);
     std::uint32_t off_clock = 0;
     const std::optional<std::int64_t> ts = event_time(packet, sequence, event_, off_clock);
-    if (!ts || *ts > kLargestTime || *ts < -kLargestTime) {
+    if (!ts || *ts < 0 || *ts > kLargestTime) {
       note(Problem::kNoTime, packet.offset);
       return;
     }
