@@ -274,8 +274,10 @@ void the_level_changes_under_running_engines() {
     }
     engine.reset();
     for (const float result : y) wrong += result == 2 * value + 1 ? 0 : 1;
+    // Exact times are for the tests with one thread: here the other thread moves the host's clock between the
+    // first event and the launch, and an idle stream's time of the event is before that of the work.
     for (const auto& span : sink.device(SpanKind::phase)) {
-      wrong += span.end_ns - span.start_ns == kConvNs + kReluNs ? 0 : 1;
+      wrong += span.end_ns - span.start_ns >= kConvNs + kReluNs ? 0 : 1;
     }
     --working;
   };
