@@ -56,6 +56,17 @@ def test_a_changed_frame_has_another_answer(how: str) -> None:
     assert len(launch_delays(trace)) == 0
 
 
+@pytest.mark.parametrize("rows", [slice(0, 2), slice(None, None, 2)])
+def test_a_part_of_the_same_memory_is_another_column(rows: slice) -> None:
+    """A view of the first rows begins where the whole does."""
+    trace = _trace()
+    trace.spans = trace.spans[["start_ns", "dur_ns"]]
+    columns = ("start_ns", "dur_ns")
+    assert kept(trace, "rows", columns, lambda: len(trace.spans)) == 3
+    trace.spans = trace.spans.iloc[rows]
+    assert kept(trace, "rows", columns, lambda: len(trace.spans)) == 2
+
+
 def test_a_changed_kind_has_another_answer() -> None:
     trace = _trace()
     assert len(device_work(trace)) == 2

@@ -15,7 +15,7 @@ __all__ = ["kept"]
 
 Value = TypeVar("Value")
 
-_KEPT: WeakKeyDictionary[Trace, dict[str, tuple[tuple[int, ...], tuple[Any, ...], Any]]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Trace, dict[str, tuple[tuple[Any, ...], tuple[Any, ...], Any]]] = WeakKeyDictionary()
 
 
 def kept(trace: Trace, name: str, columns: Sequence[str], make: Callable[[], Value]) -> Value:
@@ -48,11 +48,12 @@ def kept(trace: Trace, name: str, columns: Sequence[str], make: Callable[[], Val
     return value
 
 
-def _place(column: pd.Series) -> int:
-    """Return what tells a column's values from others that came later: where they lie in memory."""
+def _place(column: pd.Series) -> tuple[int, ...]:
+    """Return what tells a column's values from others that came later: where they lie and how many."""
     if isinstance(column.dtype, np.dtype):
-        return int(column.to_numpy().__array_interface__["data"][0])
-    return id(column.array)
+        values = column.to_numpy()
+        return int(values.__array_interface__["data"][0]), *values.shape, *values.strides
+    return id(column.array), len(column)
 
 
 def _copies_on_write() -> bool:
