@@ -5,24 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from browser_lab import KERNEL_READY, Notebook
-
-import torchtrt_viz as tv
+from browser_lab import KERNEL_READY, SETUP, Notebook
 
 pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
 pytestmark = [pytest.mark.slow]
 
-PACKAGE = Path(tv.__file__).parents[1]
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
 CELLS = [
-    f"import sys; sys.path[:0] = [{str(PACKAGE)!r}, {str(SUPPORT)!r}]\n"
-    "from timeline_traces import model_trace\n"
-    "trace = model_trace()\n"
-    "w = trace.timeline(whole_limit=0)\n"
-    "w",
+    SETUP + "trace = model_trace()\nw = trace.timeline(whole_limit=0)\nw",
     "trace.explore()",
     "from torchtrt_viz.widgets.table import Table\nTable(trace, 'kernels')",
 ]

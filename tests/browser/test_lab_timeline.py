@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from browser_lab import KERNEL_READY, Notebook
-
-import torchtrt_viz as tv
+from browser_lab import KERNEL_READY, SETUP, Notebook
 
 pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
 pytestmark = [pytest.mark.slow]
-
-#: where the notebook finds the package that is being tested, installed or not
-PACKAGE = Path(tv.__file__).parents[1]
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
-SETUP = (
-    f"import sys; sys.path[:0] = [{str(PACKAGE)!r}, {str(SUPPORT)!r}]\n"
-    "from timeline_traces import model_trace\n"
-)
 
 
 @pytest.fixture(scope="module", params=["whole", "kernel"])

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from browser_lab import Lab, Notebook
-
-import torchtrt_viz as tv
+from browser_lab import SETUP, Lab, Notebook
 
 pytest.importorskip("notebook", reason="Notebook 7 is not installed (pip install 'notebook>=7,<8')")
 pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
 pytestmark = [pytest.mark.slow]
-
-PACKAGE = Path(tv.__file__).parents[1]
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
-SETUP = (
-    f"import sys; sys.path[:0] = [{str(PACKAGE)!r}, {str(SUPPORT)!r}]\n"
-    "from timeline_traces import model_trace\ntrace = model_trace()\n"
-)
 
 
 @pytest.fixture(scope="module", params=["whole", "kernel"])
@@ -27,7 +16,10 @@ def notebook(request, shared_visit, tmp_path_factory):
     limit = 300_000 if request.param == "whole" else 0
     made = Notebook(
         shared_visit(
-            server.write("timeline.ipynb", [SETUP + f"w = trace.timeline(whole_limit={limit})\nw", "1 + 1"])
+            server.write(
+                "timeline.ipynb",
+                [SETUP + f"trace = model_trace()\nw = trace.timeline(whole_limit={limit})\nw", "1 + 1"],
+            )
         )
     )
     yield made

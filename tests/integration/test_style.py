@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-
-def _tool(name: str) -> str:
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed (pip install 'torchtrt-viz[test]')")
-    return found
+from native_build import tool
 
 
 def _check(root: Path, *command: str) -> None:
@@ -24,15 +14,15 @@ def _check(root: Path, *command: str) -> None:
 
 
 def test_lint(root: Path):
-    _check(root, _tool("ruff"), "check", "--no-cache", ".")
+    _check(root, tool("ruff"), "check", "--no-cache", ".")
 
 
 def test_format(root: Path):
-    _check(root, _tool("ruff"), "format", "--no-cache", "--check", ".")
+    _check(root, tool("ruff"), "format", "--no-cache", "--check", ".")
 
 
 def test_types(root: Path, tmp_path: Path):
-    _check(root, _tool("mypy"), "--cache-dir", str(tmp_path))
+    _check(root, tool("mypy"), "--cache-dir", str(tmp_path))
 
 
 def test_cpp_format(root: Path):
@@ -40,4 +30,4 @@ def test_cpp_format(root: Path):
         str(path) for path in (root / "capture_ext").rglob("*") if path.suffix in (".cpp", ".hpp", ".h")
     )
     assert sources
-    _check(root, _tool("clang-format"), "--dry-run", "--Werror", *sources)
+    _check(root, tool("clang-format"), "--dry-run", "--Werror", *sources)

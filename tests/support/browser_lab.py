@@ -17,6 +17,11 @@ import time
 import urllib.request
 from pathlib import Path
 
+import torchtrt_viz
+
+#: first lines of a notebook: where it finds the package that is being tested, installed or not, and a trace
+PLACES = [str(Path(torchtrt_viz.__file__).parents[1]), str(Path(__file__).resolve().parent)]
+SETUP = f"import sys; sys.path[:0] = {PLACES!r}\nfrom timeline_traces import model_trace\n"
 FLAGS = [
     "--headless",
     "--no-sandbox",

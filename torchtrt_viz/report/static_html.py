@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.trace import Trace
 
-__all__ = ["scene_html", "static_html", "static_text", "table_html"]
+__all__ = ["SYNTHETIC", "scene_html", "static_html", "static_text", "table_html"]
 
 _BINS = 160
 _SHADES = 8
 _COLORS = {"host": ((47, 109, 181), "HOST time"), "gpu": ((196, 86, 11), "GPU time")}
-_SYNTHETIC = (
+SYNTHETIC = (
     ' <span style="background:#b3005e;color:#fff;padding:0 6px;border-radius:3px">SYNTHETIC DATA</span>'
 )
 _TOP_COLUMNS = {
@@ -55,7 +55,7 @@ def static_html(trace: Trace, *, tracks: int = 12, rows: int = 10) -> str:
     scene = Scene.of(trace)
     parts = [f'<div style="font-size:13px"><b>{escape(_headline(trace))}</b>']
     if trace.meta.get("synthetic"):
-        parts.append(_SYNTHETIC)
+        parts.append(SYNTHETIC)
     parts += [_strip(scene, section, tracks) for section in ("host", "gpu")]
     for name in _TOP_COLUMNS:
         frame = _top(trace, name, rows)
@@ -76,9 +76,7 @@ def scene_html(scene: Scene, *, tracks: int = 12) -> str:
     words = " · ".join(_headline(part.trace) for part in scene.parts)
     synthetic = any(part.trace.meta.get("synthetic") for part in scene.parts)
     strips = "".join(_strip(scene, section, tracks) for section in ("host", "gpu"))
-    return (
-        f'<div style="font-size:13px"><b>{escape(words)}</b>{_SYNTHETIC if synthetic else ""}{strips}</div>'
-    )
+    return f'<div style="font-size:13px"><b>{escape(words)}</b>{SYNTHETIC if synthetic else ""}{strips}</div>'
 
 
 def static_text(trace: Trace, *, rows: int = 10, width: int = 64) -> str:
@@ -171,7 +169,7 @@ def _top(trace: Trace, name: str, rows: int) -> pd.DataFrame | None:
     return frame[kept].head(rows)
 
 
-def table_html(frame: pd.DataFrame, name: str, *, heading: str, rows: int = 10) -> str:
+def table_html(frame: pd.DataFrame, name: str, *, heading: str = "", rows: int = 10) -> str:
     """Return the first rows of a table, without columns of nothing, as markup that survives every sanitiser.
 
     Parameters
@@ -200,8 +198,9 @@ def table_html(frame: pd.DataFrame, name: str, *, heading: str, rows: int = 10) 
         + "</tr>"
         for row in range(len(frame))
     )
+    title = f'<div style="margin-top:8px;font-weight:600">{escape(heading)}</div>' if heading else ""
     return (
-        f'<div style="margin-top:8px;font-weight:600">{escape(heading)}</div><div style="overflow-x:auto">'
+        f'{title}<div style="overflow-x:auto">'
         f'<table style="border-collapse:collapse;font-size:12px"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
         + (f"<div>{count(left, 'row')} more, not shown</div>" if left > 0 else "")

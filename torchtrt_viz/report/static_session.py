@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchtrt_viz.report.columns import show
 from torchtrt_viz.report.markup import escape
 from torchtrt_viz.report.session_facts import not_here, not_whole, session_facts
 from torchtrt_viz.report.session_tables import operators_table, plain, stragglers_table
+from torchtrt_viz.report.static_html import SYNTHETIC, table_html
 from torchtrt_viz.report.strips import strips_of_ranks
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from torchtrt_viz.analysis.session_overview import Overview
     from torchtrt_viz.session import Session
 
@@ -20,8 +18,6 @@ __all__ = ["session_static_html"]
 
 _MOST_STRIPS = 12
 _RANK_COLUMNS = ("session", "rank", "role", "instance", "host", "cycle", "stage", "state", "format")
-_BADGE = "background:#b3005e;color:#fff;padding:0 6px;border-radius:3px"
-_CELL = "padding:1px 10px;vertical-align:top;text-align:"
 
 
 def session_static_html(session: Session, made: Overview | None, *, rows: int = 10) -> str:
@@ -38,12 +34,12 @@ def session_static_html(session: Session, made: Overview | None, *, rows: int = 
     known = " · ".join(f"{escape(label)} {escape(text)}" for label, text in session_facts(session))
     parts = [f'<div style="font-size:13px"><b>{escape(repr(session).strip("<>"))}</b><div>{known}</div>']
     if made is not None and made.totals["synthetic"].any():
-        parts.append(f'<span style="{_BADGE}">SYNTHETIC DATA</span>')
+        parts.append(SYNTHETIC)
     parts.append(_health(session, rows))
     if made is None:
         ranks = session.ranks
         frame = plain(ranks[[c for c in _RANK_COLUMNS if c in ranks]])
-        parts.append(_table(frame, "session_ranks", "Ranks", rows))
+        parts.append(table_html(frame, "session_ranks", heading="Ranks", rows=rows))
         parts.append("<div>session.overview() reads the ranks; this summary then shows what they hold.</div>")
     else:
         found = "".join(f"<li>{escape(text)}</li>" for text in made.explain()["finding"])
@@ -61,7 +57,8 @@ def session_static_html(session: Session, made: Overview | None, *, rows: int = 
             (operators_table(made.operators), "session_operators", "Operators over ranks (host)"),
             (made.requests, "session_requests", "Requests over prefill and decode (host)"),
         ):
-            parts.append(_table(plain(frame), name, heading, rows))
+            if len(frame):
+                parts.append(table_html(plain(frame), name, heading=heading, rows=rows))
     parts.append("</div>")
     return "".join(parts)
 
@@ -73,32 +70,8 @@ def _health(session: Session, rows: int) -> str:
         words.insert(0, f"{len(bad):,} of {len(session):,} recordings are not whole")
     if not words:
         return ""
-    frame = _table(bad.dropna(axis=1, how="all"), "session_health", "", rows) if len(bad) else ""
+    frame = table_html(bad, "session_health", rows=rows) if len(bad) else ""
     told = "<br>".join(words)
     return (
         f'<div style="border-left:4px solid #b3005e;padding-left:8px;margin:6px 0"><b>{told}</b>{frame}</div>'
-    )
-
-
-def _table(frame: pd.DataFrame, name: str, heading: str, limit: int) -> str:
-    if frame.empty:
-        return ""
-    columns = [c for c in show(frame, name, limit=limit) if not frame[c.column].isna().all()]
-    text, number = "left;max-width:480px;overflow-wrap:break-word", "right;white-space:nowrap"
-    head = "".join(
-        f'<th style="{_CELL}{number if c.numeric else text}">{escape(c.title)}</th>' for c in columns
-    )
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{_CELL}{number if c.numeric else text}">{escape(c.texts[row])}</td>' for c in columns
-        )
-        + "</tr>"
-        for row in range(min(limit, len(frame)))
-    )
-    more = f"<div>{len(frame) - limit:,} more rows</div>" if len(frame) > limit else ""
-    title = f'<div style="margin-top:8px;font-weight:600">{escape(heading)}</div>' if heading else ""
-    return (
-        f'{title}<table style="border-collapse:collapse;font-size:12px"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>{more}"
     )
