@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         CompatibilityError,
         MissingDependencyError,
         OptionError,
+        OutputError,
         TorchTrtVizError,
         TraceFormatError,
     )
@@ -51,6 +52,7 @@ _HOME = {
     "CompatibilityError": "torchtrt_viz.errors",
     "MissingDependencyError": "torchtrt_viz.errors",
     "OptionError": "torchtrt_viz.errors",
+    "OutputError": "torchtrt_viz.errors",
     "Program": "torchtrt_viz.capture.program",
     "Repair": "torchtrt_viz.trace",
     "Session": "torchtrt_viz.session",
@@ -89,6 +91,7 @@ __all__ = [  # noqa: RUF022 - in the order in which a reader meets them
     "TorchTrtVizError",
     "TraceFormatError",
     "OptionError",
+    "OutputError",
     "CaptureError",
     "CaptureActiveError",
     "CompatibilityError",

@@ -7,6 +7,7 @@ and what to do about it. The parts are also fields, so that programs need not re
 from __future__ import annotations
 
 from os import PathLike, fspath
+from pathlib import Path
 
 __all__ = [
     "CaptureActiveError",
@@ -14,6 +15,8 @@ __all__ = [
     "CompatibilityError",
     "MissingDependencyError",
     "OptionError",
+    "OutputError",
+    "OutputFolderError",
     "TorchTrtVizError",
     "TraceFormatError",
 ]
@@ -91,6 +94,30 @@ class OptionError(TorchTrtVizError, ValueError):
         self.value = value
         self.choices = choices
         super().__init__(f"option {key!r} cannot be {value!r}: {choices}")
+
+
+class OutputError(TorchTrtVizError, OSError):
+    """A file or folder could not be written; what was there is untouched. ``errno`` is the system's."""
+
+    @classmethod
+    def of(cls, path: object, error: OSError) -> OutputError:
+        """Return the error for a path from what the system said."""
+        said = error.strerror or str(error)
+        if isinstance(error, FileNotFoundError) and not Path(str(path)).absolute().parent.is_dir():
+            made: OutputError = OutputFolderError(
+                f"{path} cannot be written: its folder does not exist. Make it, or choose another place"
+            )
+        else:
+            made = cls(f"{path} cannot be written: {said}. Free or permit it, or choose another place")
+        made.errno = error.errno
+        return made
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class OutputFolderError(OutputError, FileNotFoundError):
+    """The folder that a file is to be written to does not exist."""
 
 
 class MissingDependencyError(TorchTrtVizError, ImportError):

@@ -46,6 +46,29 @@ def test_errors_are_one_message_and_status_2(tmp_path: Path):
         assert str(arguments[1]) in done.stderr
 
 
+@pytest.mark.parametrize("command", ["export", "report", "session report"])
+def test_a_place_that_cannot_be_written_is_a_message_with_a_remedy(
+    command: str, corpus: Path, tmp_path: Path
+):
+    source = corpus / "kineto" / "a100_triton_cuda_driver.json.gz"
+    arguments = {
+        "export": ("export", source, "--to", "html", "--force"),
+        "report": ("report", source, "--force"),
+        "session report": ("report", corpus / "ranks" / "pd2x2", "--force"),
+    }[command]
+    (tmp_path / "taken.html").mkdir()
+    for target, said in (
+        (tmp_path / "no" / "x.html", "its folder does not exist. Make it, or choose another place"),
+        (tmp_path / "taken.html", "cannot be written"),
+    ):
+        done = trtprofile(*arguments, "-o", target)
+        assert done.returncode == 2, done.stderr
+        assert str(target) in done.stderr
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.html"]
+
+
 def test_doctor_says_what_works():
     pytest.importorskip("executorch")
     done = trtprofile("doctor", "--json")

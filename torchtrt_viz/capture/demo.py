@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
+from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError, OutputError
 
 if TYPE_CHECKING:
     import torch
@@ -101,7 +101,10 @@ def run_demo(
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise OptionError("runs", runs, "a whole number from 1 on")
     target = Path(fspath(folder))
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError.of(target, error) from error
     module, inputs = demo_module()
     exported = export_demo(target / "demo.pte")
 

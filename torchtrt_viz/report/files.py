@@ -8,6 +8,8 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
+from torchtrt_viz.errors import OutputError
+
 __all__ = ["write_atomically"]
 
 
@@ -28,10 +30,17 @@ def write_atomically(path: str | PathLike[str], content: bytes | str | Callable[
 
     Raises
     ------
-    OSError
-        When the folder is not there or cannot be written.
+    OutputError
+        When the folder is not there or the file cannot be written.
     """
     target = Path(path)
+    try:
+        return _written(target, content)
+    except OSError as error:
+        raise OutputError.of(target, error) from error
+
+
+def _written(target: Path, content: bytes | str | Callable[[Path], None]) -> Path:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
     temporary = Path(name)
     try:
