@@ -127,7 +127,7 @@ def _capture_module() -> Finding:
         )
 
     def probe() -> str:
-        from torchtrt_viz.capture.runtime import capture_module
+        from torchtrt_viz.runtime.modules import capture_module
 
         module = capture_module()
         backends = ", ".join(module.registered_backends())

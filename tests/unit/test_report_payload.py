@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from timeline_traces import model_trace, wide_trace
 
-from torchtrt_viz.args import MappingArgs
+from torchtrt_viz.model.args import MappingArgs
 from torchtrt_viz.report.payload import payload
-from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.scene.scene import Scene
 
 
 def decode(text):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from timeline_traces import HOSTILE, model_trace, wide_trace
 
-from torchtrt_viz.widgets.scene import Scene
-from torchtrt_viz.widgets.service import Service, aggregates, minimap
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.service import Service, aggregates, minimap
 
 
 @pytest.fixture(scope="module")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from torchtrt_viz.capture.artifacts import keep_alive
 from torchtrt_viz.capture.report import write_artifacts
-from torchtrt_viz.loaders.capture_folder import load_capture
-from torchtrt_viz.loaders.options import LoadOptions
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.loading.capture_folder import load_capture
 
 if TYPE_CHECKING:
-    from torchtrt_viz.capture.profile import Capture
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.capture.capture_run import CaptureRun
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["assemble"]
 
 
-def assemble(capture: Capture) -> Trace:
+def assemble(capture: CaptureRun) -> TraceData:
     """Return everything that a stopped capture recorded as one trace.
 
     One code path for a capture in memory and for one on disk: what is not in the artifacts is not in the

@@ -59,7 +59,7 @@ class Engine:
         format: str | None = None,
         path_prefix: str | PathLike[str] | None = None,
     ) -> None:
-        from torchtrt_viz.capture.runtime import capture_module
+        from torchtrt_viz.runtime.modules import capture_module
 
         module = capture_module()
         if not isinstance(source, bytes):
@@ -70,7 +70,7 @@ class Engine:
                 raise CaptureError(f"{path} cannot be read: {error.strerror or error}") from error
             name = name or path.stem
         if source[:4] not in _MAGICS:
-            from torchtrt_viz.export.blob import pack_blob
+            from torchtrt_viz.formats.engine.blob import pack_blob
 
             source = pack_blob(source, io_bindings=[])
         given = {

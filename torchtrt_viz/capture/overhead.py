@@ -11,7 +11,7 @@ import time
 from functools import cache
 from typing import Any
 
-from torchtrt_viz.capture.runtime import capture_module, loaded_torch
+from torchtrt_viz.runtime.modules import capture_module, loaded_torch
 
 __all__ = ["program_event_ns", "torch_event_ns"]
 

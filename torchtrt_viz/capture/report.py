@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.capture.artifacts import write_file, write_json
 from torchtrt_viz.capture.overhead import program_event_ns, torch_event_ns
-from torchtrt_viz.capture.runtime import versions
 from torchtrt_viz.errors import CaptureError, TraceFormatError
-from torchtrt_viz.export.etrecord import slim_etrecord
-from torchtrt_viz.loaders.capture_folder import DOCUMENT
+from torchtrt_viz.formats.etdump.slim_etrecord import slim_etrecord
+from torchtrt_viz.loading.capture_folder import DOCUMENT
+from torchtrt_viz.runtime.modules import versions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.capture.profile import Capture
+    from torchtrt_viz.capture.capture_run import CaptureRun
 
 __all__ = ["save", "summary", "write_artifacts"]
 
@@ -24,8 +24,8 @@ __all__ = ["save", "summary", "write_artifacts"]
 _ENGINES = "engines.json"
 
 
-def summary(capture: Capture) -> pd.DataFrame:
-    """Return the summary of a stopped capture: see :meth:`torchtrt_viz.capture.profile.Capture.summary`."""
+def summary(capture: CaptureRun) -> pd.DataFrame:
+    """Return the summary of a stopped capture: see :meth:`torchtrt_viz.captures.Capture.summary`."""
     import pandas as pd
 
     if capture.state != "stopped":
@@ -55,19 +55,19 @@ def summary(capture: Capture) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["item", "value", "unit", "note"])
 
 
-def _ending(capture: Capture) -> str:
+def _ending(capture: CaptureRun) -> str:
     error = capture.error
     return "" if error is None else f"the block raised {type(error).__name__}; the trace ends there"
 
 
-def _torch_events(capture: Capture) -> int | None:
+def _torch_events(capture: CaptureRun) -> int | None:
     if capture._torch_file is None:
         return None
-    parts = capture.trace.meta.get("parts", [])
+    parts = capture.recorded.meta.get("parts", [])
     return sum(int(part["spans"]) for part in parts if part["format"] == "kineto")
 
 
-def _costs(capture: Capture, events: int, torch_events: int | None) -> list[tuple[str, Any, str, str]]:
+def _costs(capture: CaptureRun, events: int, torch_events: int | None) -> list[tuple[str, Any, str, str]]:
     import pandas as pd
 
     rows: list[tuple[str, Any, str, str]] = [
@@ -102,8 +102,8 @@ def _costs(capture: Capture, events: int, torch_events: int | None) -> list[tupl
     return rows
 
 
-def save(capture: Capture, folder: Path, *, force: bool) -> Path:
-    """Write the artifacts: see :meth:`torchtrt_viz.capture.profile.Capture.save`."""
+def save(capture: CaptureRun, folder: Path, *, force: bool) -> Path:
+    """Write the artifacts: see :meth:`torchtrt_viz.captures.Capture.save`."""
     if capture.state != "stopped":
         raise CaptureError(f"the capture is {capture.state}: its artifacts are there when the block is left")
     there = [name for name in _names(capture) if (folder / name).exists()]
@@ -119,7 +119,7 @@ def save(capture: Capture, folder: Path, *, force: bool) -> Path:
     return folder
 
 
-def _names(capture: Capture) -> list[str]:
+def _names(capture: CaptureRun) -> list[str]:
     names = [DOCUMENT]
     for recorded in capture._recorded:
         names += [f"{recorded.name}.etdp", f"{recorded.name}.etdp.json"]
@@ -132,7 +132,7 @@ def _names(capture: Capture) -> list[str]:
     return names + [name for files in capture._layer_sets for name in files]
 
 
-def write_artifacts(capture: Capture, folder: Path, *, force: bool) -> None:
+def write_artifacts(capture: CaptureRun, folder: Path, *, force: bool) -> None:
     """Write every artifact and, last, ``capture.json`` into an existing folder."""
     problems = list(capture.problems)
     programs = []

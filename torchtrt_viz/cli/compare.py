@@ -55,7 +55,7 @@ def command(
     regression (of --fail-on percent, where given), 1 regression, 2 unusable input.
     """
     import torchtrt_viz as tv
-    from torchtrt_viz.analysis.compare import compare, regressions
+    from torchtrt_viz.analysis.runs.comparison import compare, regressions
     from torchtrt_viz.errors import TorchTrtVizError
     from torchtrt_viz.trace import Trace
 

@@ -36,7 +36,7 @@ def command(output: Path, runs: int, level: str) -> None:
     real numerics and real times, on the CPU, and every artifact says so.
     """
     click.echo("exporting the network and running it ...")
-    from torchtrt_viz.capture.demo import run_demo
+    from torchtrt_viz.examples.demo import run_demo
     from torchtrt_viz.report.table import write_table
 
     result = run_demo(output, runs=runs, level=level)

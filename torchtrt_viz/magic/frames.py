@@ -36,8 +36,8 @@ def without_own_frames(trace: Trace, length_ns: int) -> Trace:
     length_ns
         Length of the block; it began at 0 on the trace's base.
     """
-    from torchtrt_viz.analysis.ancestry import nearest
-    from torchtrt_viz.analysis.rows import among, names_matching
+    from torchtrt_viz.analysis.core.ancestry import nearest
+    from torchtrt_viz.analysis.core.masks import among, names_matching
 
     spans = trace.spans
     python = among(spans["kind"], ("python",))
@@ -97,7 +97,7 @@ def _enclosing(parent: Rows, rows: Mask) -> Mask:
 
 def _under(parent: Rows, rows: Mask) -> Mask:
     """Say for each row whether it lies in one of ``rows``."""
-    from torchtrt_viz.analysis.ancestry import nearest
+    from torchtrt_viz.analysis.core.ancestry import nearest
 
     found: Mask = nearest(parent, rows) >= 0
     return found

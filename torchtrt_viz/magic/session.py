@@ -15,7 +15,7 @@ from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.magic.options import MAGIC, MagicOptions, parse
 
 if TYPE_CHECKING:
-    from torchtrt_viz.capture.profile import Capture
+    from torchtrt_viz.captures import Capture
 
 __all__ = ["CaptureSession", "cell", "display", "forget", "keep", "take"]
 
@@ -86,7 +86,7 @@ class CaptureSession:
         __tracebackhide__ = True
         from IPython.core.error import UsageError
 
-        from torchtrt_viz.capture.profile import profile
+        from torchtrt_viz.captures import profile
         from torchtrt_viz.magic.output import check_target, reference
 
         _close_orphans()

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtrt_viz import schema
-from torchtrt_viz.widgets.scene import Scene
-from torchtrt_viz.widgets.service import aggregates, minimap
+from torchtrt_viz.model import schema
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.service import aggregates, minimap
 
 __all__ = ["DEFAULT_MAX_SPANS", "Payload", "payload"]
 
@@ -285,7 +285,7 @@ def _flows(
 
 
 def _counters(scene: Scene) -> tuple[list[dict[str, Any]], str]:
-    from torchtrt_viz.widgets.counters import counter_series
+    from torchtrt_viz.scene.counters import counter_series
 
     out = []
     points = 0
