@@ -62,7 +62,9 @@ class Session(SessionData):
 
     def _stored_bytes(self) -> int:
         """Size of the recordings as they are stored."""
-        stored = {file.path: file.archive or file.source for file in cast("tuple[RankFile, ...]", self._files)}
+        stored = {
+            file.path: file.archive or file.source for file in cast("tuple[RankFile, ...]", self._files)
+        }
         try:
             return sum((source.stored_bytes or 0) for source in stored.values() if source is not None)
         except OSError:  # a recording has gone since

@@ -11,8 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.capture.artifacts import write_file
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
+from torchtrt_viz.formats.io.new_file import write_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from torchtrt_viz.capture.artifacts import Recorded
-    from torchtrt_viz.capture.program import LoadedProgram
+    from torchtrt_viz.capture.shared_types import RecordedProgram
     from torchtrt_viz.capture.torch_activity import TorchActivity
     from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
     from torchtrt_viz.model.trace_data import TraceData
@@ -62,7 +62,7 @@ class CaptureRun:
         self.start_seconds = 0.0
         self.stop_seconds = 0.0
         self._recorded: list[Recorded] = []
-        self._included: dict[LoadedProgram, int] = {}
+        self._included: dict[RecordedProgram, int] = {}
         self._torch: TorchActivity | None = None
         self._torch_file: Path | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -186,7 +186,7 @@ class CaptureRun:
         Columns: ``item``; ``value``; ``unit``; ``note`` (how it was measured, or what to do). Costs are
         estimates from measured costs of one event in this process, see :mod:`torchtrt_viz.capture.overhead`.
         """
-        from torchtrt_viz.capture.report import summary
+        from torchtrt_viz.capture.artifact_files import summary
 
         return summary(self)
 
@@ -209,7 +209,7 @@ class CaptureRun:
         CaptureError
             When the capture is running, or a file exists and ``force`` is not set.
         """
-        from torchtrt_viz.capture.report import save
+        from torchtrt_viz.capture.artifact_files import save
 
         return save(self, Path(fspath(folder)), force=force)
 
@@ -221,7 +221,7 @@ class CaptureRun:
 
     # -- programs ------------------------------------------------------------------------------------
 
-    def include(self, program: LoadedProgram, first_block: int) -> None:
+    def include(self, program: RecordedProgram, first_block: int) -> None:
         """Record a program; what it recorded before ``first_block`` is not of this capture."""
         self._reach_engines()
         if program not in self._included:

@@ -161,6 +161,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def _compute(self, by: list[str]) -> pd.DataFrame:
         options = {"by": by} if by else {}
+        assert self.trace is not None, "only the table of a trace is grouped again"
         frame: pd.DataFrame = table_of(self.trace, self.table, **options)
         return frame
 

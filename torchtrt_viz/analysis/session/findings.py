@@ -10,7 +10,7 @@ import pandas as pd
 from torchtrt_viz.analysis.core.humanize import duration
 
 if TYPE_CHECKING:
-    from torchtrt_viz.analysis.session.rank_overview import Overview
+    from torchtrt_viz.analysis.session.overview_frames import OverviewFrames
 
 __all__ = ["session_findings"]
 
@@ -24,7 +24,7 @@ Finding = tuple[str, float | None, str, Any]
 """Sentence, time at stake, table, session (None: of no single one)."""
 
 
-def session_findings(made: Overview, *, top: int = 6) -> pd.DataFrame:
+def session_findings(made: OverviewFrames, *, top: int = 6) -> pd.DataFrame:
     """Say in sentences what stands out over the ranks.
 
     Parameters
