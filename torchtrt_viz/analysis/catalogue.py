@@ -1,4 +1,4 @@
-"""The tables of a trace: one list that `Trace`, the command line, the magic, the report and the explorer read."""
+"""The tables of a trace: one list for `Trace`, command line, magic, report and explorer."""
 
 from __future__ import annotations
 

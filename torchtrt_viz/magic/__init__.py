@@ -1,7 +1,7 @@
 """``%load_ext torchtrt_viz``: the magics ``%%trtprofile`` and ``%trtprofile``.
 
 The data flow: `options` reads a magic's line, `cell` turns a marked cell into the same code inside a capture,
-`cell_capture` runs that capture, `output` shows what it found, `magics` is the ordinary magic (line form, help),
+`cell_capture` runs it, `output` shows what it found, `magics` is the ordinary magic (line form, help),
 and `complete` completes options.
 """
 

@@ -281,7 +281,6 @@ class SessionData:
 
     def _unreadable(self, row: int, error: str) -> None:
         """Note that a trace could not be read."""
-
         file = self._files[row]
         repair = Repair("damaged_rank", f"left out: {error}", path=file.path)
         if self._options.strict:
@@ -327,7 +326,6 @@ class SessionData:
         list of pandas.DataFrame
             For each function what :meth:`map` returns.
         """
-
         rows = self._readable()
         if self.engine == "dask":
             results = run_tasks([self._files[r] for r in rows], self._options, work, self.present())
@@ -355,7 +353,6 @@ class SessionData:
 
     def _keyed(self, rows: Sequence[int], frames: list[pd.DataFrame]) -> pd.DataFrame:
         """Put the ranks' frames under each other, with the columns that say whose a row is."""
-
         lengths = [len(frame) for frame in frames]
         out = pd.concat(frames, ignore_index=True)
         for position, column in enumerate(KEY_COLUMNS):

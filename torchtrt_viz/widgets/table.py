@@ -53,7 +53,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         Which table of the trace: operators, kernels, delegates, phases or layers.
     by
         What else tells operators apart: shape, dtype, op_type, module, source, stack, track, iteration,
-        run_id, kind (see :func:`torchtrt_viz.analysis.device.operator_tables.operators`).
+        run_id, kind (see :func:`torchtrt_viz.analysis.operators`).
     timeline
         Timeline to link with: chosen rows mark their spans there, spans selected there mark their rows here.
     max_rows

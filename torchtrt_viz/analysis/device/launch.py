@@ -83,7 +83,7 @@ def launch_stats(
     by
         ``launched_by`` (the host call), ``name`` (the kernel) or ``class``.
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`.
+        As in :func:`torchtrt_viz.analysis.operators`.
 
     Returns
     -------

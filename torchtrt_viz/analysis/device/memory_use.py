@@ -167,7 +167,7 @@ def memory_by_operator(
     Parameters
     ----------
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`.
+        As in :func:`torchtrt_viz.analysis.operators`.
 
     Returns
     -------

@@ -170,7 +170,7 @@ def kernels(
             Number of executions.
         ``total_ns``
             Sum of their durations, ns. Work on several streams overlaps, so this is not wall time: see
-            :func:`torchtrt_viz.analysis.device.host_gpu_time.host_gpu` for that.
+            :func:`torchtrt_viz.analysis.host_gpu` for that.
         ``total_pct``
             ``total_ns`` in percent of the column's sum (a share of summed durations, not of the capture);
             NA when that is 0.

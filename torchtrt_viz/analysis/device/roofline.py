@@ -36,7 +36,7 @@ def operator_roofline(
     """Matrix products, convolutions and attention by shape: operations, bytes, and the distance to the roof.
 
     Of nested operators (``linear`` calls ``addmm``) only the outermost with known shapes counts. Operations
-    and bytes are what the shapes ask for at least (:mod:`torchtrt_viz.analysis.device.flops`), not what the kernels
+    and bytes are what the shapes ask for at least (see `torchtrt_viz.analysis.device.flops`), not what the kernels
     did.
 
     Parameters
@@ -46,7 +46,7 @@ def operator_roofline(
     tf32
         Take the tensor cores' limit for float32 products.
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`.
+        As in :func:`torchtrt_viz.analysis.operators`.
 
     Returns
     -------

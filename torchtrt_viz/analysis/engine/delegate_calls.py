@@ -78,7 +78,7 @@ def delegates(
     Parameters
     ----------
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`.
+        As in :func:`torchtrt_viz.analysis.operators`.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def phases(
     rest
         Add a row per delegate for the time of its calls that no phase covers, so that shares sum to 100.
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`; by default delegates and their phases come
+        As in :func:`torchtrt_viz.analysis.operators`; by default delegates and their phases come
         in the order in which they first ran.
 
     Returns

@@ -58,7 +58,7 @@ def engine_diff(
             Place of the first layer in ``a``'s engine; NA for added layers.
 
         In the order of ``a``, added layers where they stand in ``b``. The times are single averages:
-        whether a difference is more than noise, :func:`torchtrt_viz.analysis.runs.comparison.compare` can tell of
+        whether a difference is more than noise, :func:`torchtrt_viz.analysis.compare` can tell of
         runs with samples.
 
     Raises

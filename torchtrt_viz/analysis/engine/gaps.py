@@ -31,7 +31,7 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
     Parameters
     ----------
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`; by default in order of time.
+        As in :func:`torchtrt_viz.analysis.operators`; by default in order of time.
 
     Returns
     -------

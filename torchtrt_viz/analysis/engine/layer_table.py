@@ -64,7 +64,7 @@ def layers(
     untimed
         Also list layers that the engine's description names but nobody timed; their times are NA.
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`; ``sort=None`` keeps the engine's order.
+        As in :func:`torchtrt_viz.analysis.operators`; ``sort=None`` keeps the engine's order.
 
     Returns
     -------

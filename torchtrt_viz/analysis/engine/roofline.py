@@ -139,13 +139,13 @@ def engine_roofline(
     device
         A known device's name, or a `Device`; None: the one that the files name, if it is known.
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`.
+        As in :func:`torchtrt_viz.analysis.operators`.
 
     Returns
     -------
     pandas.DataFrame
         ``engine``, ``position``, ``name``, ``type``, ``precision``
-            As in :func:`torchtrt_viz.analysis.engine.layer_table.layers`.
+            As in :func:`torchtrt_viz.analysis.layers`.
         ``mean_ns``
             Time of one call, ns, on ``domain``; NA where it is not known.
         ``domain``

@@ -66,7 +66,7 @@ def samples(trace: TraceData, level: str, *, skip_warmup: bool = True, per_call:
     level
         method, delegate, phase, layer, operator or kernel.
     skip_warmup
-        Leave out the iterations that :func:`torchtrt_viz.analysis.core.steps.iterations` marks as warm-up.
+        Leave out the iterations that :func:`torchtrt_viz.analysis.iterations` marks as warm-up.
     per_call
         Take the time of each call as a sample, even if there are iterations.
     """

@@ -27,9 +27,9 @@ class OverviewFrames:
     operators, steps, collectives, stragglers, requests
         As the session's methods of these names return them.
     strips
-        How busy each rank was over its recording: :func:`torchtrt_viz.analysis.session.busy_strips.trace_strips`.
+        How busy each rank was over its recording: `torchtrt_viz.analysis.session.busy_strips.trace_strips`.
     skew
-        Collectives on devices over the ranks of their groups: :func:`torchtrt_viz.analysis.session.skew.skew_of`.
+        Collectives on devices over the ranks of their groups: `torchtrt_viz.analysis.session.skew.skew_of`.
     """
 
     ranks: pd.DataFrame

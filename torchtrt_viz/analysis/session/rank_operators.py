@@ -41,11 +41,11 @@ def session_operators(
         Return every rank's own table (``trace.operators(...)`` after the columns that name the rank)
         instead of the sums.
     by
-        What else tells rows apart, as in :func:`torchtrt_viz.analysis.device.operator_tables.operators`.
+        What else tells rows apart, as in :func:`torchtrt_viz.analysis.operators`.
     sort, top
         Column to sort by (largest first), and at most so many rows.
     **options
-        Further options of :func:`torchtrt_viz.analysis.device.operator_tables.operators` (``kinds``).
+        Further options of :func:`torchtrt_viz.analysis.operators` (``kinds``).
 
     Returns
     -------

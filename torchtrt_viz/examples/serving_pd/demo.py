@@ -51,7 +51,7 @@ def run_demo(
     echo
         Called with each line of progress.
     **options
-        Fields of :class:`~torchtrt_viz.serving.contract.config.ProfileConfig`.
+        Fields of :class:`~torchtrt_viz.serving.ProfileConfig`.
 
     Returns
     -------
