@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.core.ancestry import nearest
+
 if TYPE_CHECKING:
     from torchtrt_viz.trace import Trace
 
@@ -36,7 +38,7 @@ def without_own_frames(trace: Trace, length_ns: int) -> Trace:
     length_ns
         Length of the block; it began at 0 on the trace's base.
     """
-    from torchtrt_viz.analysis.core.ancestry import nearest
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.core.masks import among, names_matching
 
     spans = trace.spans
@@ -97,7 +99,5 @@ def _enclosing(parent: Rows, rows: Mask) -> Mask:
 
 def _under(parent: Rows, rows: Mask) -> Mask:
     """Say for each row whether it lies in one of ``rows``."""
-    from torchtrt_viz.analysis.core.ancestry import nearest
-
     found: Mask = nearest(parent, rows) >= 0
     return found
