@@ -24,7 +24,7 @@ _CELL = re.compile(r"(ipykernel_\d+[/\\]\d+\.py|<ipython-input-\d+-\w+>)\(\d+\):
 #: frames of threads that serve the notebook, whoever runs them
 _KERNEL = re.compile(r"^(ipykernel|zmq|tornado|jupyter_client|IPython)/")
 #: frames that begin and end a capture; inside the block there are none of them
-_OWN = re.compile(r"^torchtrt_viz/(magic|capture)/")
+_OWN = re.compile(r"^torchtrt_viz/(magic/|capture/|runtime/|captures\.py)")
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
