@@ -252,6 +252,18 @@ nb::dict finish(kineto::Decoder& decoder) {
   out["notes"] = notes_of(notes);
   out["labels"] = labels_of(decoder);
   out["tracks"] = tracks_of(decoder);
+  const kineto::Counts& counts = tables.counts;
+  nb::dict accounting;
+  accounting["complete"] = counts.complete;
+  accounting["instants"] = counts.instants;
+  accounting["counters"] = counts.counters;
+  accounting["flows"] = counts.flows;
+  accounting["begins"] = counts.begins;
+  accounting["ends"] = counts.ends;
+  accounting["metadata"] = counts.metadata;
+  accounting["left_out"] = counts.left_out;
+  out["counts"] = accounting;
+  out["unclosed_calls"] = give(std::vector<std::int64_t>(decoder.unclosed_calls()));
   out["end_rows"] = give(std::move(end_rows));
   out["end_offsets"] = give(std::move(end_offsets));
   out["spans"] = spans_of(decoder, std::move(span_names));

@@ -64,15 +64,26 @@ def test_flows_follow_their_spans_when_rows_are_reordered(tmp_path: Path) -> Non
     ] == [("launch", "work")]
 
 
-def test_end_of_an_outer_span_leaves_the_inner_ones_unfinished(tmp_path: Path) -> None:
+def test_ends_that_cross_close_each_its_own_begin(tmp_path: Path) -> None:
     trace = load_events(
         tmp_path,
         [event("B", 0, "outer"), event("B", 1, "inner"), event("E", 5, "outer"), event("E", 6, "inner")],
     )
-    assert rows(trace) == [("outer", 0, 5000, -1)]
-    assert trace.instants["name"].astype(object).tolist() == ["inner"]
+    assert rows(trace) == [("outer", 0, 5000, -1), ("inner", 1000, 5000, -1)]
+    assert trace.instants.empty
+    assert warned(trace) == {"overlap": 1}
+
+
+def test_a_begin_that_never_ends_is_unfinished_and_hides_nobody(tmp_path: Path) -> None:
+    trace = load_events(
+        tmp_path,
+        [event("B", 0, "outer"), event("B", 1, "lost"), event("E", 5, "outer"), event("B", 7, "next")]
+        + [event("E", 9, None)],
+    )
+    assert rows(trace) == [("outer", 0, 5000, -1), ("next", 7000, 2000, -1)]
+    assert trace.instants["name"].astype(object).tolist() == ["lost"]
     assert trace.instants["state"].astype(object).tolist() == ["unfinished"]
-    assert warned(trace) == {"begin_without_end": 1, "end_without_begin": 1}
+    assert warned(trace) == {"begin_without_end": 1}
 
 
 def test_begin_without_end(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "decode/kineto/event.hpp"
@@ -36,7 +39,9 @@ class Collector {
   std::vector<std::uint64_t> category_counts;  // events by category code
   std::uint64_t events = 0;
   FlowPoints flows;
-  std::vector<EndOffset> end_offsets;  // of spans made of a begin and an end
+  std::vector<EndOffset> end_offsets;    // of spans made of a begin and an end
+  std::vector<PythonCall> python_calls;  // spans that state which call they are and who called them
+  Counts counts;
 
  private:
   struct Resolved {
@@ -55,6 +60,11 @@ class Collector {
   void flow(const Event& event);
   void paired(const Event& event, bool asynchronous);
 
+  void leave_out_zero_times();
+  void move_rows(std::span<const std::uint32_t> new_row_of);
+  [[nodiscard]] std::uint32_t group_of(std::uint32_t process);
+  [[nodiscard]] std::uint64_t id_scope(const Event& event, std::uint64_t plain);
+
   const Vocabulary& vocabulary_;
   Strings& strings_;
   Notes& notes_;
@@ -65,6 +75,8 @@ class Collector {
   KeyIndex async_index_;
   Key last_span_{~0ULL, ~0ULL};  // thread and start of the last row of `spans`
   std::vector<PairedEvent> paired_;
+  std::vector<std::uint32_t> process_groups_;  // by code of the process, 0 not looked up yet
+  std::unordered_map<std::string, std::uint32_t> groups_;
 };
 
 }  // namespace torchtrt_viz::kineto

@@ -72,7 +72,14 @@ void Decoder::finish() {
   const Spans& spans = collector_.spans;
   flows_ = collector_.flows.connect(spans, collector_.lanes);
   collector_.flows = {};
-  nesting_ = nest(spans.lane.view(), spans.start.view(), spans.dur.view());
+  call_ends_ = proven_ends(spans, collector_.python_calls);
+  nesting_ = nest(spans.lane.view(), spans.start.view(),
+                  call_ends_.dur.empty() ? spans.dur.view() : std::span<const std::int64_t>(call_ends_.dur));
+  apply_stated_callers(spans, collector_.python_calls, call_ends_, nesting_);
+  if (!call_ends_.unclosed.empty()) {
+    const auto first = static_cast<std::size_t>(call_ends_.unclosed.front());
+    notes_.add(Note::unclosed_call, static_cast<std::uint64_t>(spans.at[first]), call_ends_.unclosed.size());
+  }
   if (nesting_.overlaps != 0) notes_.add(Note::overlap, 0, static_cast<std::uint64_t>(nesting_.overlaps));
   iteration_ = number_steps(spans, collector_.lanes.all(), strings_.names, options_.vocabulary.step_kind);
 }

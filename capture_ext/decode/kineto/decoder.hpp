@@ -18,6 +18,7 @@
 #include "decode/kineto/extract.hpp"
 #include "decode/kineto/mend.hpp"
 #include "decode/kineto/notes.hpp"
+#include "decode/kineto/python_calls.hpp"
 #include "decode/kineto/tables.hpp"
 #include "decode/kineto/top_level.hpp"
 #include "decode/kineto/vocabulary.hpp"
@@ -55,6 +56,8 @@ class Decoder {
   Collector& tables() { return collector_; }
   Flows& flows() { return flows_; }
   Nesting& nesting() { return nesting_; }
+  // Rows of calls whose recorded end is not their own.
+  [[nodiscard]] const std::vector<std::int64_t>& unclosed_calls() const { return call_ends_.unclosed; }
   Column<std::int32_t>& iteration() { return iteration_; }
 
  private:
@@ -95,6 +98,7 @@ class Decoder {
   bool after_event_ = false;  // the text begins behind an event, before a comma or the end of the list
   Flows flows_;
   Nesting nesting_;
+  CallEnds call_ends_;
   Column<std::int32_t> iteration_;
 };
 

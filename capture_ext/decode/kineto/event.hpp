@@ -13,6 +13,10 @@ namespace torchtrt_viz::kineto {
 
 inline constexpr std::int64_t kNoId = -1;
 
+// Within what an id means the same thing. The format says so of "id2"; a plain "id" is of its process where
+// it names asynchronous work, and of the recording where it names a flow.
+enum class IdScope : std::uint8_t { plain, local, global };
+
 // Views point into the window that is being read.
 struct Event {
   std::uint64_t at = 0;  // byte offset of its opening brace in the uncompressed file
@@ -32,8 +36,11 @@ struct Event {
   std::uint32_t thread = Interner::kNone;
   std::int64_t correlation = kNoId;
   std::int64_t external_id = kNoId;
+  std::int64_t python_id = kNoId;
+  std::int64_t python_parent = kNoId;
   std::int64_t device = 0;
-  std::string_view id;     // of a flow or asynchronous event, without quotes
+  std::string_view id;  // of a flow or asynchronous event, without quotes
+  IdScope id_scope = IdScope::plain;
   std::string_view scope;  // of an asynchronous event
   std::string_view label;  // args.name or args.labels, between its quotes, still escaped
   std::int64_t sort_index = 0;

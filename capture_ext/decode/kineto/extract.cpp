@@ -62,8 +62,10 @@ class Terminated {
   char kept_;
 };
 
+// An id as a number, or as the text of one.
 void read_id(std::string_view token, std::int64_t& id) {
-  if (!read_integer(token.data(), id)) id = kNoId;
+  const char* const digits = token.data() + (token.starts_with('"') ? 1 : 0);
+  if (!read_integer(digits, id)) id = kNoId;
 }
 
 }  // namespace
@@ -150,7 +152,11 @@ bool Extractor::read(ondemand::object& object) {
         if (is(key, "dur")) event.dur_state = read_time(token.data(), event.dur);
         break;
       case 'i':
-        if (is(key, "id")) event.id = plain(token);
+        if (is(key, "id")) {
+          event.id = plain(token);
+        } else if (is(key, "id2") && !read_id2(value)) {
+          return false;
+        }
         break;
       case 's':
         if (is(key, "scope")) event.scope = plain(token);
@@ -167,6 +173,25 @@ bool Extractor::read(ondemand::object& object) {
       default:
         break;
     }
+  }
+  return true;
+}
+
+// {"local": id} or {"global": id}
+bool Extractor::read_id2(Value& value) {
+  if (*value.raw_json_token().data() != '{') return true;
+  ondemand::object object;
+  if (value.get_object().get(object)) return false;
+  for (auto result : object) {
+    ondemand::field field;
+    if (std::move(result).get(field)) return false;
+    const char* const key = field.key().raw();
+    const std::string_view token = field.value().raw_json_token();
+    if (is_misplaced_key(token)) return false;
+    const bool local = is(key, "local");
+    if (!local && !is(key, "global")) continue;
+    event_.id = plain(token);
+    event_.id_scope = local ? IdScope::local : IdScope::global;
   }
   return true;
 }
@@ -202,8 +227,10 @@ void Extractor::read_arg(const char* key, std::string_view token) {
     case 'e':  // as older producers write it
       if (is(key, "external id")) read_id(token, event.external_id);
       break;
-    case 'c':
-      if (is(key, "correlation")) read_id(token, event.correlation);
+    case 'c':  // as libkineto, XLA and exports of Nsight Systems write it
+      if (is(key, "correlation") || is(key, "correlation_id") || is(key, "correlationId")) {
+        read_id(token, event.correlation);
+      }
       break;
     case 'd':
       if (is(key, "device")) event.has_device = read_integer(token.data(), event.device);
@@ -214,6 +241,13 @@ void Extractor::read_arg(const char* key, std::string_view token) {
         event.has_stream = read_integer(token.data(), stream);
       } else if (is(key, "sort_index")) {
         (void)read_integer(token.data(), event.sort_index);
+      }
+      break;
+    case 'P':
+      if (is(key, "Python id")) {
+        read_id(token, event.python_id);
+      } else if (is(key, "Python parent id")) {
+        read_id(token, event.python_parent);
       }
       break;
     case 'f':

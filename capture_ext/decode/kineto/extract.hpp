@@ -41,6 +41,7 @@ class Extractor {
   using Value = simdjson::ondemand::value;
 
   bool read(simdjson::ondemand::object& object);
+  bool read_id2(Value& value);
   bool read_args(Value& value);
   void read_arg(const char* key, std::string_view token);
 

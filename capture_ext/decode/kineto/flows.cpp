@@ -8,8 +8,8 @@
 namespace torchtrt_viz::kineto {
 
 void FlowPoints::push(Phase phase, const Id& id, std::int64_t row) {
-  const std::uint32_t kind =
-      kind_index_.insert({(static_cast<std::uint64_t>(id.category) << 32) | id.name, id.textual ? 1U : 0U});
+  const std::uint32_t kind = kind_index_.insert(
+      {(static_cast<std::uint64_t>(id.category) << 32) | id.name, (id.scope << 1) | (id.textual ? 1U : 0U)});
   if (kind == kinds_.size()) kinds_.push_back({id.category, id.textual});
   phase_.push(static_cast<std::uint8_t>(phase));
   kind_.push(kind);
@@ -25,8 +25,14 @@ void FlowPoints::add(Phase phase, const Id& id, const Place& place) {
 void FlowPoints::renumber(const std::vector<std::uint32_t>& old_row_of) {
   std::vector<std::uint32_t> new_row_of(old_row_of.size());
   for (std::uint32_t row = 0; row < old_row_of.size(); ++row) new_row_of[old_row_of[row]] = row;
+  move_to(new_row_of);
+}
+
+void FlowPoints::move_to(std::span<const std::uint32_t> new_row_of) {
   for (std::int64_t& row : row_.view()) {
-    if (row >= 0) row = new_row_of[static_cast<std::size_t>(row)];
+    if (row < 0) continue;
+    const std::uint32_t now = new_row_of[static_cast<std::size_t>(row)];
+    row = now == kNoRow ? -1 : static_cast<std::int64_t>(now);
   }
 }
 

@@ -29,17 +29,21 @@ class FlowPoints {
     std::uint32_t category = Interner::kNone;
     std::uint32_t name = Interner::kNone;
     std::int64_t id = -1;
-    bool textual = false;  // `id` is the code of a text, or -1 for none
+    bool textual = false;     // `id` is the code of a text, or -1 for none
+    std::uint64_t scope = 0;  // within which the id means the same thing; 0: everywhere
   };
 
   void add(Phase phase, const Id& id, std::int64_t row) { push(phase, id, row); }
   void add(Phase phase, const Id& id, const Place& place);
   // Spans were reordered: gives rows their new numbers.
   void renumber(const std::vector<std::uint32_t>& old_row_of);
+  // The same by the new row of each old one, kNoRow for rows that are left out.
+  void move_to(std::span<const std::uint32_t> new_row_of);
+  static constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
   [[nodiscard]] bool empty() const { return phase_.empty(); }
 
-  // Pairs the points by (category, name, id). An end is led to by the start, or the last step before it in
-  // time where an id is used more than once; -1 stands for a side that the file does not have.
+  // Pairs the points by (category, name, scope, id). An end is led to by the start, or the last step before
+  // it in time where an id is used more than once; -1 stands for a side that the file does not have.
   Flows connect(const Spans& spans, const Lanes& lanes);
 
  private:

@@ -34,6 +34,8 @@ const char* note_code(Note note) {
       return "damaged_header";
     case Note::trailing_data:
       return "trailing_data";
+    case Note::another_document:
+      return "another_document";
     case Note::unknown_phase:
       return "unknown_phase";
     case Note::missing_time:
@@ -52,6 +54,8 @@ const char* note_code(Note note) {
       return "begin_without_end";
     case Note::counter_without_value:
       return "counter_without_value";
+    case Note::unclosed_call:
+      return "unclosed_call";
     case Note::overlap:
       return "overlap";
     case Note::count_:

@@ -23,16 +23,18 @@ enum class Note : std::uint8_t {
   repeated_events_key,  // traceEvents occurs more than once
   damaged_header,       // what stands outside the list of events is damaged
   trailing_data,        // something follows the end of the document
+  another_document,     // a further JSON document in the same file
   unknown_phase,        // events of a phase that is not of this format, or is not kept
   missing_time,         // events without a usable time are left out
   missing_duration,     // complete events without a duration
   invalid_duration,     // complete events whose duration is negative or no number
   not_finished,         // events that the producer marks as not finished
-  zero_time,            // complete events recorded at time 0 for no time
+  zero_time,            // complete events recorded at time 0 for no time, beside events of a real clock
   end_without_begin,    // ends that match no begin
   begin_without_end,    // begins that match no end
   counter_without_value,
-  overlap,  // spans that overlap on one track
+  unclosed_call,  // calls whose recorded end is the recording's, not their own
+  overlap,        // spans that overlap on one track
   count_
 };
 

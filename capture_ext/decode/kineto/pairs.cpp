@@ -5,12 +5,11 @@
 #include <numeric>
 #include <queue>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace torchtrt_viz::kineto {
 namespace {
-
-constexpr std::size_t kSearchedLevels = 64;  // how far out an end looks for its begin
 
 // Outermost asynchronous span of a group, and what lies inside it: rows [first, last) as they were appended.
 struct Root {
@@ -30,32 +29,32 @@ class Pairing {
 
   void take(const PairedEvent& event) {
     if (event.begins) {
-      if (open_.empty()) group_first_ = spans_.size();
+      if (live_ == 0) group_first_ = spans_.size();
+      by_name_[event.name].push_back(open_.size());
       open_.push_back(&event);
+      ++live_;
       return;
     }
-    const std::size_t found = begin_of(event);
-    if (found == open_.size()) {
+    const PairedEvent* const begin = take_begin_of(event);
+    if (begin == nullptr) {
       notes_.add(Note::end_without_begin, event.at);
       return;
     }
-    leave_unfinished(found + 1);
-    close(*open_[found], event);
-    open_.pop_back();
-    if (open_.empty() && event.asynchronous) add_root(*closed_, event);
+    close(*begin, event);
+    if (live_ == 0 && event.asynchronous) add_root(*begin, event);
   }
 
   void end_group() {
-    const bool asynchronous = !open_.empty() && open_.front()->asynchronous;
+    const PairedEvent* const outermost = outermost_open();
     // Spans inside an outermost one that never ended are whole: each becomes a root of its own.
-    if (asynchronous) {
+    if (outermost != nullptr && outermost->asynchronous) {
       for (std::size_t row = group_first_; row < spans_.size(); ++row) {
         const std::int64_t start = spans_.start[row];
-        roots_.push_back({start, start + spans_.dur[row], open_.front()->process, open_.front()->category,
+        roots_.push_back({start, start + spans_.dur[row], outermost->process, outermost->category,
                           spans_.name[row], row, row + 1});
       }
     }
-    leave_unfinished(0);
+    leave_unfinished();
   }
 
   void place_roots() {
@@ -89,21 +88,40 @@ class Pairing {
   std::vector<EndOffset> ends;
 
  private:
-  // Index in `open_` of the begin that an end belongs to, its size when there is none.
-  [[nodiscard]] std::size_t begin_of(const PairedEvent& end) const {
-    if (open_.empty()) return 0;
-    if (end.name == Interner::kNone || end.name == open_.back()->name) return open_.size() - 1;
-    const std::size_t lowest = open_.size() > kSearchedLevels ? open_.size() - kSearchedLevels : 0;
-    for (std::size_t i = open_.size(); i-- > lowest;) {
-      if (open_[i]->name == end.name) return i;
+  // The begin that an end belongs to, which is then no longer open; nullptr when there is none.
+  const PairedEvent* take_begin_of(const PairedEvent& end) {
+    drop_closed();
+    if (open_.empty()) return nullptr;
+    std::size_t found = open_.size() - 1;
+    if (end.name != Interner::kNone && end.name != open_.back()->name) {
+      const auto named = by_name_.find(end.name);
+      if (named == by_name_.end() || named->second.empty()) return nullptr;
+      found = named->second.back();
     }
-    return open_.size();
+    const PairedEvent* const begin = open_[found];
+    by_name_[begin->name].pop_back();
+    open_[found] = nullptr;
+    --live_;
+    drop_closed();
+    return begin;
   }
 
-  void leave_unfinished(std::size_t from) {
-    while (open_.size() > from) {
-      const PairedEvent& begin = *open_.back();
-      open_.pop_back();
+  // Begins that were closed out of order leave a gap, which goes when everything inside it is closed too.
+  void drop_closed() {
+    while (!open_.empty() && open_.back() == nullptr) open_.pop_back();
+  }
+
+  [[nodiscard]] const PairedEvent* outermost_open() const {
+    for (const PairedEvent* const begin : open_) {
+      if (begin != nullptr) return begin;
+    }
+    return nullptr;
+  }
+
+  void leave_unfinished() {
+    for (std::size_t i = open_.size(); i-- > 0;) {
+      if (open_[i] == nullptr) continue;
+      const PairedEvent& begin = *open_[i];
       notes_.add(Note::begin_without_end, begin.at);
       const LaneType type = begin.domain != 0 ? LaneType::stream : LaneType::thread;
       instants_.name.push(begin.name);
@@ -114,10 +132,12 @@ class Pairing {
       instants_.ts.push(begin.ts);
       instants_.at.push(static_cast<std::int64_t>(begin.at));
     }
+    open_.clear();
+    by_name_.clear();
+    live_ = 0;
   }
 
   void close(const PairedEvent& begin, const PairedEvent& end) {
-    closed_ = &begin;
     std::int64_t dur = 0;
     // Events are in the order of time, so only the ends of the clock can overflow.
     if (__builtin_sub_overflow(end.ts, begin.ts, &dur)) dur = INT64_MAX - std::max<std::int64_t>(begin.ts, 0);
@@ -144,8 +164,9 @@ class Pairing {
   Instants& instants_;
   Lanes& lanes_;
   Notes& notes_;
-  std::vector<const PairedEvent*> open_;  // of the current group, outermost first
-  const PairedEvent* closed_ = nullptr;
+  std::vector<const PairedEvent*> open_;  // of the current group, outermost first; nullptr: closed meanwhile
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> by_name_;  // places in `open_`, innermost last
+  std::size_t live_ = 0;                                                 // begins in `open_`
   std::size_t group_first_ = 0;  // row of the first span inside the outermost open one
   std::vector<Root> roots_;
 };

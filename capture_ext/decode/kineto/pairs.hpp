@@ -15,7 +15,7 @@ struct PairedEvent {
   std::int64_t ts = 0;
   std::int64_t correlation = -1;
   std::int64_t external_id = -1;
-  std::uint64_t group = 0;  // the thread, or the asynchronous (category, id, scope)
+  std::uint64_t group = 0;  // the thread, or the asynchronous (category, id, scope of the id)
   std::uint32_t process = Interner::kNone;
   std::uint32_t thread = Interner::kNone;
   std::uint32_t category = Interner::kNone;
@@ -33,8 +33,8 @@ struct EndOffset {
 };
 
 // Appends the spans to `spans` and begins without an end to `instants`. Begins and ends match innermost
-// first in the order of time; an end that names a span further out closes that one and leaves those inside
-// unfinished. Asynchronous work gets lanes on which nothing overlaps.
+// first in the order of time; an end that has a name closes the innermost begin of that name and no other.
+// Asynchronous work gets lanes on which nothing overlaps.
 std::vector<EndOffset> pair(std::vector<PairedEvent>& events, Spans& spans, Instants& instants, Lanes& lanes,
                             Notes& notes);
 

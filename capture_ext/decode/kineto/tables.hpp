@@ -70,6 +70,26 @@ struct Flows {
   Column<std::int64_t> id;
 };
 
+// A span that states its own number and its caller's, as torch's Python tracer writes them.
+struct PythonCall {
+  std::int64_t row = 0;
+  std::uint32_t process = Interner::kNone;
+  std::int64_t id = -1;
+  std::int64_t parent = -1;
+};
+
+// What became of the events of the list: each is counted once.
+struct Counts {
+  std::uint64_t complete = 0;  // spans, or instants where the duration is unknown
+  std::uint64_t instants = 0;
+  std::uint64_t counters = 0;
+  std::uint64_t flows = 0;
+  std::uint64_t begins = 0;
+  std::uint64_t ends = 0;
+  std::uint64_t metadata = 0;
+  std::uint64_t left_out = 0;
+};
+
 // What metadata events say about a process or a thread.
 struct Label {
   std::uint32_t process = Interner::kNone;

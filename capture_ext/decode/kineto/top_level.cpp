@@ -197,6 +197,13 @@ void TopLevel::step(char c, std::uint64_t at) {
       }
       return;
     case State::done:
+      if ((c == '{' || c == '[') && !not_json_ && !noted_trailing_) {
+        notes_.add(Note::another_document, at);
+        bare_list_ = false;
+        state_ = State::start;
+        step(c, at);
+        return;
+      }
       if (!is_space(c) && c != '\0' && !noted_trailing_ && !not_json_) {
         noted_trailing_ = true;
         notes_.add(Note::trailing_data, at);
