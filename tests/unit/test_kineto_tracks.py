@@ -90,7 +90,7 @@ def test_host_and_device_work_under_one_id_is_kept_apart(tmp_path: Path) -> None
     )
     assert trace.spans["track"].tolist() == [0, 1]
     assert trace.spans["parent"].tolist() == [-1, -1]
-    assert trace.tracks["label"].tolist() == ["GPU 0 stream 7", "thread 7 (host)"]
+    assert trace.tracks["label"].tolist() == ["stream 7", "thread 7 (host)"]
     assert trace.tracks["type"].astype(object).tolist() == ["stream", "thread"]
 
 

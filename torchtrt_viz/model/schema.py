@@ -52,7 +52,8 @@ DOMAINS: tuple[str, ...] = ("host", "gpu")
 TIMINGS: tuple[str, ...] = (
     "measured",  # a real start and a real end
     "aggregate",  # a sum over several calls: no place on a time axis
-    "modeled",  # computed, not observed
+    "modeled",  # computed, derived from other rows, or the recorder's own bookkeeping: in no sum
+    "implausible",  # recorded, and cannot be true: shown, and in no sum
 )
 TRACK_TYPES: tuple[str, ...] = (
     "process",

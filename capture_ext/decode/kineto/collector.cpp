@@ -272,6 +272,16 @@ std::uint32_t Collector::group_of(std::uint32_t process) {
   return process_groups_[process];
 }
 
+std::vector<std::uint32_t> Collector::ranks_of_lanes() {
+  std::vector<std::uint32_t> out;
+  out.reserve(lanes.all().size());
+  for (const Lane& lane : lanes.all()) {
+    const std::uint32_t group = group_of(lane.process);
+    out.push_back(group == kNoGroup ? 0 : group + 1);
+  }
+  return out;
+}
+
 // `plain` is the scope of an id that says nothing of its own.
 std::uint64_t Collector::id_scope(const Event& event, std::uint64_t plain) {
   const std::uint32_t scope = event.scope.empty() ? Interner::kNone : strings_.idents.code(event.scope);

@@ -27,6 +27,9 @@ class Collector {
   // Takes one event. `series` are the arguments of a counter event.
   void add(const Event& event, const Series& series);
 
+  // For each lane the number of the rank, from 1, whose mark its process id carries; 0 for none.
+  [[nodiscard]] std::vector<std::uint32_t> ranks_of_lanes();
+
   // Pairs begins with ends. After it rows of spans are final.
   void finish();
 

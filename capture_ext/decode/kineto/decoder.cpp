@@ -81,7 +81,8 @@ void Decoder::finish() {
     notes_.add(Note::unclosed_call, static_cast<std::uint64_t>(spans.at[first]), call_ends_.unclosed.size());
   }
   if (nesting_.overlaps != 0) notes_.add(Note::overlap, 0, static_cast<std::uint64_t>(nesting_.overlaps));
-  iteration_ = number_steps(spans, collector_.lanes.all(), strings_.names, options_.vocabulary.step_kind);
+  iteration_ = number_steps(spans, collector_.lanes.all(), collector_.ranks_of_lanes(), strings_.names,
+                            options_.vocabulary.step_kind);
 }
 
 // Works through the buffer until more text is needed.

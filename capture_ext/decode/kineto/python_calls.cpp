@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "decode/kineto/key_index.hpp"
@@ -70,11 +71,21 @@ CallEnds proven_ends(const Spans& spans, const std::vector<PythonCall>& calls) {
     if (before != kNoCaller) next[before] = call;
     before = call;
   }
+  // The tracer gives all calls that are still open when the recording stops that moment for an end.
+  std::unordered_map<std::uint32_t, std::int64_t> stop;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    std::int64_t& latest_end = stop.try_emplace(calls[i].process, end(i)).first->second;
+    latest_end = std::max(latest_end, end(i));
+  }
   std::vector<std::int64_t> proven(calls.size());
   for (std::uint32_t i = 0; i < calls.size(); ++i) proven[i] = end(i);
   for (const std::uint32_t call : order) {
     const std::int64_t own = end(call);
     if (caller[call] != kNoCaller) proven[call] = std::min(proven[call], proven[caller[call]]);
+    if (own != stop.at(calls[call].process)) {
+      proven[call] = own;
+      continue;
+    }
     bool unclosed = proven[call] < own;
     if (const std::uint32_t after = next[call]; after != kNoCaller && start(after) < proven[call]) {
       // Times are cut to the file's precision, so that neighbours may touch; one inside the other is proof.

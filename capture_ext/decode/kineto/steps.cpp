@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <span>
 #include <unordered_map>
 
 #include "decode/kineto/key_index.hpp"
@@ -68,7 +69,8 @@ class ById {
 
 }  // namespace
 
-Column<std::int32_t> number_steps(const Spans& spans, const std::vector<Lane>& lanes, const Interner& names,
+Column<std::int32_t> number_steps(const Spans& spans, const std::vector<Lane>& lanes,
+                                  std::span<const std::uint32_t> rank_of_lane, const Interner& names,
                                   std::uint8_t step_kind) {
   Column<std::int32_t> out;
   out.assign(spans.size(), kNone);
@@ -105,6 +107,11 @@ Column<std::int32_t> number_steps(const Spans& spans, const std::vector<Lane>& l
 
   ById by_correlation;
   ById by_external_id;
+  // Ranks that were merged into one file number their launches each from 1.
+  const auto scoped = [&](std::size_t row, std::int64_t id) {
+    const std::uint32_t rank = rank_of_lane[static_cast<std::size_t>(spans.lane[row])];
+    return id < 0 || rank == 0 ? id : (id & ((std::int64_t{1} << 40) - 1)) | (std::int64_t{rank} << 40);
+  };
   for (std::size_t row = 0; row < spans.size(); ++row) {
     if (spans.domain[row] != 0) continue;
     const auto lane = static_cast<std::size_t>(spans.lane[row]);
@@ -116,13 +123,13 @@ Column<std::int32_t> number_steps(const Spans& spans, const std::vector<Lane>& l
       if (step != nullptr && start + spans.dur[row] <= step->end) out[row] = step->number;
     }
     if (out[row] == kNone) continue;
-    by_correlation.add(spans.correlation[row], out[row]);
-    by_external_id.add(spans.external_id[row], out[row]);
+    by_correlation.add(scoped(row, spans.correlation[row]), out[row]);
+    by_external_id.add(scoped(row, spans.external_id[row]), out[row]);
   }
   for (std::size_t row = 0; row < spans.size(); ++row) {
     if (spans.domain[row] == 0) continue;
-    out[row] = spans.correlation[row] >= 0 ? by_correlation.find(spans.correlation[row])
-                                           : by_external_id.find(spans.external_id[row]);
+    out[row] = spans.correlation[row] >= 0 ? by_correlation.find(scoped(row, spans.correlation[row]))
+                                           : by_external_id.find(scoped(row, spans.external_id[row]));
   }
   return out;
 }

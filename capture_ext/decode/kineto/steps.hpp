@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "decode/kineto/column.hpp"
@@ -13,7 +14,8 @@ namespace torchtrt_viz::kineto {
 // the step that they begin in; spans of another thread of a process in which only one thread has steps, to
 // the step that they lie inside. Device work belongs to the step of the host call that launched it (by
 // correlation), an annotation's copy on the device to that of the annotation (by external id).
-Column<std::int32_t> number_steps(const Spans& spans, const std::vector<Lane>& lanes, const Interner& names,
+Column<std::int32_t> number_steps(const Spans& spans, const std::vector<Lane>& lanes,
+                                  std::span<const std::uint32_t> rank_of_lane, const Interner& names,
                                   std::uint8_t step_kind);
 
 }  // namespace torchtrt_viz::kineto

@@ -18,8 +18,11 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source
 from torchtrt_viz.formats.kineto import kinds as kineto_kinds
+from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
+from torchtrt_viz.formats.kineto.ids import Separated, separate_ids
 from torchtrt_viz.formats.kineto.meta import KEPT_KEYS, clock_of, rank_of, read_values
+from torchtrt_viz.formats.kineto.places import lane_places, place_events, unsaid_events
 from torchtrt_viz.formats.kineto.repairs import report
 from torchtrt_viz.formats.kineto.sniff import looks_like_trace_events
 from torchtrt_viz.formats.kineto.tracks import Labels, tracks_frame
@@ -178,11 +181,18 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     recorded = starts[starts > 0] if "zero_time" in notes else starts
     base_ns, clock = clock_of(meta.pop("base_ns", None), int(recorded.min()) if len(recorded) else None)
     labels = Labels.of(found["labels"])
+    places = lane_places(found["tracks"], labels)
+    placed, derived = place_events(spans, places, spans["name"])
+    place_events(instants, places, instants["name"])
+    instants.pop("timing", None)
+    _mark_unclosed(spans, found["unclosed_calls"])
+    separated = separate_ids(spans, found["tracks"])
+    _warn(source.name, options, separated, unsaid_events(spans, found["categories"], places))
     ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
     states = instants["state"]
     return TraceData(
         spans=_spans(spans, rank),
-        tracks=tracks_frame(found["tracks"], labels, rank),
+        tracks=tracks_frame(found["tracks"], labels, rank, places),
         instants=_instants(instants, rank),
         counters=_counters(counters, rank),
         flows=_flows(found["flows"]),
@@ -197,6 +207,9 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
             "warnings": options.warnings,
             "events": found["events"],
             "categories": found["categories"],
+            "accounting": accounting_of(found),
+            "producers": producers_of(places, placed, derived),
+            **({"merged_ranks": separated.ranks} if separated.ranks else {}),
             "processes": labels.described(),
         },
         args=EventArgs(events, spans["offset"], ends=ends),
@@ -204,6 +217,38 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
             events, instants["offset"], durations=states != schema.STATES.index("instant")
         ),
     )
+
+
+def _mark_unclosed(spans: dict[str, Any], rows: np.ndarray[Any, Any]) -> None:
+    """Mark calls whose recorded end is the recording's and not their own."""
+    if len(rows):
+        timing = spans.get("timing")
+        if timing is None:
+            timing = spans["timing"] = np.zeros(len(spans["track"]), np.int8)
+        timing[rows] = schema.TIMINGS.index("implausible")
+
+
+def _warn(path: str, options: LoadOptions, separated: Separated, unsaid: int) -> None:
+    if separated.ids:
+        options.warnings.append(
+            Repair(
+                "ambiguous_id",
+                "ids are used by several processes, and nothing says whose work of the device is meant: "
+                f"{separated.rows} events are linked to no launch",
+                path,
+                count=separated.ids,
+            )
+        )
+    if unsaid:
+        options.warnings.append(
+            Repair(
+                "domain_unsaid",
+                "neither categories nor names of processes and threads say what ran on a device: all events "
+                "are taken as work of host threads, which is what process and thread ids mean in this format",
+                path,
+                count=unsaid,
+            )
+        )
 
 
 def _names(encoded: tuple[list[str], np.ndarray[Any, Any]]) -> pd.Categorical:

@@ -30,6 +30,7 @@ _DAMAGE = {
     "missing_duration": "events without a duration are instants, state unfinished",
     "invalid_duration": "events whose duration is negative or no usable number are instants, state invalid",
     "end_without_begin": "ends that match no begin were left out",
+    "another_document": "the file holds several documents; all were read",
     "begin_without_end": "begins that match no end are instants, state unfinished",
     "counter_without_value": "counter events without a number were left out",
 }
@@ -38,8 +39,11 @@ _DAMAGE = {
 _OBSERVED = {
     "unknown_phase": "events of phases that hold no time (objects, memory dumps, ...) were left out",
     "not_finished": "events had not finished when the recording stopped: their durations end there",
+    "unclosed_call": "calls that were never seen to return last until the end of the recording; what their "
+    "callers did next proves an earlier end, and they are marked implausible",
     "overlap": "spans overlap another one of their track without lying inside it: they are siblings",
-    "zero_time": "events were recorded at time 0 for no time: their real times are unknown",
+    "zero_time": "events of time 0 and no duration stand beside those of a real clock: when they ran is "
+    "unknown, and they are instants, state invalid",
 }
 
 

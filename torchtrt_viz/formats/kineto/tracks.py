@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.formats.producers import GPU, Place
 from torchtrt_viz.model import schema
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ __all__ = ["Labels", "identity", "tracks_frame"]
 
 _MAX_DEVICE = 4096
 _MAX_DIGITS = 18
+_DEVICE_LABEL = re.compile(r"(?:GPU|XPU|NPU|MTIA|HPU) (\d{1,4})$")
 
 Lane = tuple[str, "str | None", "str | None", "str | None", "int | None"]
 """(thread, stream, async or counter; process; thread; label of asynchronous work; device)"""
@@ -74,14 +77,24 @@ def _label(lane: Lane, labels: Labels, device: int | None, shared: bool) -> str:
     return text or (f"process {process}" if process else "no thread")
 
 
-def _device(lane: Lane) -> int | None:
+def _placed(lane: Lane, place: Place | None) -> Lane:
+    """Take a lane for a device's stream where its names say so."""
+    if place is None or place.domain != GPU or lane[0] != "thread":
+        return lane
+    return ("stream", *lane[1:])
+
+
+def _device(lane: Lane, labels: Labels, place: Place | None) -> int | None:
     kind, process, _, _, device = lane
     if kind != "stream":
         return None
     if device is not None and 0 <= device < _MAX_DEVICE:
         return device
-    number = identity(process)  # Kineto puts device work under a process of the device's number
-    return number if isinstance(number, int) and 0 <= number < _MAX_DEVICE else None
+    if place is not None and place.device is not None:
+        return place.device
+    # libkineto labels the process of a device "GPU 0"; a small process id alone says nothing
+    said = _DEVICE_LABEL.match(labels.processes.get(process, ("", "", None))[1])
+    return int(said[1]) if said else None
 
 
 def _sort_indices(lanes: Sequence[Lane], labels: Labels) -> list[int]:
@@ -97,11 +110,14 @@ def _sort_indices(lanes: Sequence[Lane], labels: Labels) -> list[int]:
     return [rank[key] for key in keys]
 
 
-def tracks_frame(lanes: Sequence[Lane], labels: Labels, rank: int) -> pd.DataFrame:
+def tracks_frame(
+    lanes: Sequence[Lane], labels: Labels, rank: int, places: Sequence[Place | None]
+) -> pd.DataFrame:
     """Return ``trace.tracks``, one row a lane."""
     import pandas as pd
 
-    devices = [_device(lane) for lane in lanes]
+    lanes = [_placed(lane, place) for lane, place in zip(lanes, places, strict=True)]
+    devices = [_device(lane, labels, place) for lane, place in zip(lanes, places, strict=True)]
     streams = {lane[1:3] for lane in lanes if lane[0] == "stream"}
     types = ["process" if kind == "thread" and thread is None else kind for kind, _, thread, _, _ in lanes]
     return schema.TRACKS.frame(

@@ -1,0 +1,128 @@
+"""Events whose category says nothing, placed by the names of their process and thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchtrt_viz.formats.kineto.kinds import CATEGORIES, NAME_RULES, OTHER
+from torchtrt_viz.formats.producers import GPU, MEASURED, Place, places_of
+from torchtrt_viz.model.schema import KINDS
+
+if TYPE_CHECKING:
+    from torchtrt_viz.formats.kineto.tracks import Labels, Lane
+
+__all__ = ["Placed", "lane_places", "place_events", "unsaid_events"]
+
+_OTHER = OTHER[0]
+_KERNEL, _MEMCPY, _MEMSET = (KINDS.index(kind) for kind in ("kernel", "memcpy", "memset"))
+_COMMUNICATION, _RUNTIME = KINDS.index("communication"), KINDS.index("runtime")
+_COPY = re.compile(
+    r"\[?(CUDA |HIP )?(Memcpy|MEMCPY|memcpy)|Copy(Host|Device|Buffer)|MEMORY_COPY|__amd_rocclr_copy"
+)
+_FILL = re.compile(r"\[?(CUDA |HIP )?(Memset|MEMSET|memset)|FillBuffer|__amd_rocclr_fill")
+_COLLECTIVE = re.compile(
+    "|".join(re.escape(text) for how, text, *_ in NAME_RULES if how == "contains") + "|hcom_"
+)
+_API = re.compile(r"(cu|cuda|hip|hsa_|nvrtc|cudnn)[A-Z_]\w*(_v\d+)?$")
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What the names of rows change: nothing of it is there where no name says anything.
+
+    Attributes
+    ----------
+    places
+        By lane, None where the names say nothing.
+    events
+        How many spans got their domain or kind from names.
+    derived
+        How many spans stand on rows that repeat or sum up others.
+    """
+
+    places: list[Place | None]
+    events: int
+    derived: int
+
+
+def lane_places(lanes: Sequence[Lane], labels: Labels) -> list[Place | None]:
+    """Ask the names of each lane: those of the metadata, else the ids as they stand in the file."""
+
+    def names(lane: Lane) -> tuple[str | None, str | None, str]:
+        _, process, thread, _, _ = lane
+        name, of_process, _ = labels.processes.get(process, ("", "", None))
+        of_thread = labels.threads.get((process, thread), ("", None))[0]
+        return name or process, of_thread or thread, of_process
+
+    return places_of(names(lane) for lane in lanes)
+
+
+def place_events(
+    columns: dict[str, Any], places: Sequence[Place | None], names: tuple[list[str], NDArray[Any]]
+) -> tuple[int, int]:
+    """Give domain, kind and timing to events whose category says nothing.
+
+    Events of a lane that is derived are modeled whatever their category says. Returns how many events were
+    placed, and how many are derived.
+    """
+    if not any(place is not None for place in places) or not len(columns["track"]):
+        return 0, 0
+    track = columns["track"]
+    kind, domain = columns["kind"], columns["domain"]
+    of_lane = np.array([-1 if p is None or p.domain is None else p.domain for p in places], np.int8)[track]
+    kind_of_lane = np.array([-1 if p is None or p.kind is None else p.kind for p in places], np.int8)[track]
+    timing = np.array([MEASURED if p is None else p.timing for p in places], np.int8)[track]
+    unsaid = kind == _OTHER
+    derived = timing != MEASURED
+    changed = unsaid & (of_lane >= 0)
+    kind = np.where(unsaid & (kind_of_lane >= 0), kind_of_lane.astype(kind.dtype), kind)
+    domain = np.where(changed | (derived & (of_lane >= 0)), of_lane.astype(domain.dtype), domain)
+    categories, codes = names
+    if changed.any():
+        kind = _by_name(kind, domain, changed, categories, codes)
+    columns["kind"], columns["domain"] = kind, domain
+    if derived.any():
+        columns["timing"] = timing
+    return int(changed.sum()), int(derived.sum())
+
+
+def _by_name(
+    kind: NDArray[Any],
+    domain: NDArray[Any],
+    rows: NDArray[np.bool_],
+    categories: list[str],
+    codes: NDArray[Any],
+) -> NDArray[Any]:
+    """Tell copies, fills and collectives from kernels, and calls of the driver from other host work."""
+    used = np.unique(codes[rows])
+    device, host = np.full(len(categories) + 1, -1, np.int16), np.full(len(categories) + 1, -1, np.int16)
+    for code in used[used >= 0].tolist():
+        name = categories[code]
+        if _COPY.match(name):
+            device[code] = _MEMCPY
+        elif _FILL.match(name):
+            device[code] = _MEMSET
+        elif _COLLECTIVE.search(name.partition("(")[0]):
+            device[code] = _COMMUNICATION
+        if _API.match(name):
+            host[code] = _RUNTIME
+    on_device = device[codes]
+    on_host = host[codes]
+    out = np.where(rows & (kind == _KERNEL) & (on_device >= 0), on_device.astype(kind.dtype), kind)
+    unsaid = rows & (domain != GPU) & (out == _OTHER) & (on_host >= 0)
+    return np.where(unsaid, on_host.astype(kind.dtype), out)
+
+
+def unsaid_events(
+    columns: dict[str, Any], categories: dict[str | None, int], places: Sequence[Place | None]
+) -> int:
+    """Return how many spans there are in a file in which no category and no name says where they ran."""
+    if any(place is not None for place in places) or any(name in CATEGORIES for name in categories):
+        return 0
+    return int((columns["domain"] != GPU).sum())

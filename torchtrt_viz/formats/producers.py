@@ -1,0 +1,212 @@
+"""Which rows of a trace are a device's, told by what their process and thread are called.
+
+libkineto's categories say where time was spent. Many other writers give device work no category, or one of
+their own, and tell by the names of processes and threads: this is the one table of those names, for JSON and
+Perfetto alike. The first rule that fits a row decides. What no rule fits stays what its category says.
+
+Sources of the names: XLA's and TensorFlow's trace viewer and TensorFlow 1's ``timeline.py``; Ascend's msprof
+and torch_npu; rocprof v1's ``tblextr.py`` and rpd's ``rpd2tracing.py``; nsys2json; libkineto.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from torchtrt_viz.model.schema import DOMAINS, KINDS, TIMINGS
+
+__all__ = ["RULES", "Place", "TrackRule", "place_of", "places_of", "rank_group"]
+
+HOST, GPU = DOMAINS.index("host"), DOMAINS.index("gpu")
+MEASURED, MODELED = TIMINGS.index("measured"), TIMINGS.index("modeled")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is known of the events of one row.
+
+    Attributes
+    ----------
+    producer
+        Who writes rows of such names.
+    domain
+        Position in ``schema.DOMAINS``; None: as the category says.
+    kind
+        Position in ``schema.KINDS`` of events whose category says nothing.
+    timing
+        Position in ``schema.TIMINGS``: derived rows are modeled, and in no sum.
+    device, stream
+        Where the names say them.
+    """
+
+    producer: str
+    domain: int | None
+    kind: int | None
+    timing: int = MEASURED
+    device: int | None = None
+    stream: str | None = None
+
+
+@dataclass(frozen=True)
+class TrackRule:
+    """Names of a process and a thread, and what the events of such a row are.
+
+    ``process`` and ``thread`` are searched from their beginning; None fits every text. Groups ``device`` and
+    ``stream`` give the numbers. ``labels`` is what the process's metadata says of it beside its name.
+    """
+
+    producer: str
+    process: str | None
+    thread: str | None
+    domain: str | None
+    kind: str | None
+    timing: str = "measured"
+    labels: str | None = None
+
+
+#: Names of rows that repeat or sum up what other rows hold.
+_DERIVED = (
+    r"(XLA Modules|XLA Ops|XLA TraceMe|Steps|Framework (Ops|Name Scope)|TensorFlow (Ops|Name Scope)"
+    r"|Source code|Source Code|Launch Stats|Sparse Core)"
+)
+
+RULES: tuple[TrackRule, ...] = (
+    # libkineto: the profiler's own bookkeeping
+    TrackRule("libkineto", r"(Spans|Traces)$", None, "host", None, "modeled"),
+    # TensorFlow 1: what an executor did on the host for a device, and what the device did
+    TrackRule("tensorflow", r"/job:.*[/:](GPU|TPU|gpu):\d+ ", None, "host", "operator"),
+    TrackRule("tensorflow", r"/job:.*[/:](CPU|cpu):\d+ ", None, "host", "operator"),
+    TrackRule("tensorflow", r"(/device:GPU:|/gpu:)(?P<device>\d+)/memcpy", None, "gpu", "memcpy"),
+    TrackRule(
+        "tensorflow", r"(/device:GPU:|/gpu:)(?P<device>\d+)/stream:(?P<stream>\w+)", None, "gpu", "kernel"
+    ),
+    # XLA and TensorFlow 2. On a GPU the streams hold the work and all other rows repeat it; a TPU has no
+    # streams, and its operators are the work.
+    TrackRule(
+        "xla", r"/device:TPU:(?P<device>\d+)", r"(?P<stream>(Async )?XLA Ops)(?![\w])", "gpu", "kernel"
+    ),
+    TrackRule(
+        "xla",
+        r"/device:(GPU|ROCM|SYCL|XPU):(?P<device>\d+)",
+        r"Stream #(?P<stream>\d+)",
+        "gpu",
+        "kernel",
+    ),
+    TrackRule("xla", r"/device:(\w+):(?P<device>\d+)", _DERIVED, "gpu", "annotation", "modeled"),
+    TrackRule("xla", r"/device:(GPU|ROCM|SYCL|XPU|TPU):(?P<device>\d+)", None, "gpu", "kernel"),
+    TrackRule("xla", r"/(host|device):(CPU|metadata)", None, "host", None),
+    # Ascend
+    TrackRule("ascend", r"Overlap Analysis$", None, "gpu", "annotation", "modeled", labels="NPU"),
+    TrackRule("ascend", r"Overlap Analysis$", None, "gpu", "annotation", "modeled"),
+    TrackRule("ascend", r"Ascend Hardware$", r"Stream (?P<stream>\d+)", "gpu", "kernel"),
+    TrackRule("ascend", r"Ascend Hardware$", None, "gpu", "kernel"),
+    TrackRule("ascend", r"(Communication|HCCL)$", r"Plane \d+", "gpu", "annotation", "modeled", labels="NPU"),
+    TrackRule("ascend", r"(Communication|HCCL)$", r"(?P<stream>.*)", "gpu", "communication", labels="NPU"),
+    TrackRule("ascend", r"(CANN|AscendCL|Runtime|GE|Acl)$", None, "host", "runtime", labels="CPU"),
+    # nsys2json: the process is the device, the thread the stream
+    TrackRule("nsys2json", r"Device (?P<device>\d+)$", r"Stream (?P<stream>\d+)$", "gpu", "kernel"),
+    TrackRule("nsys2json", r"Device \d+$", r"CUDA API Thread", "host", "runtime"),
+    # ranges of the host, and the same ranges projected onto the kernels launched in them
+    TrackRule("nsys2json", r"Device \d+$", r"NVTX Thread", "host", "annotation"),
+    TrackRule("nsys2json", r"Device \d+$", r"NVTX Kernel Thread", "gpu", "annotation", "modeled"),
+    # rocprof v1 and rpd
+    TrackRule("rocprof", r"CPU (HIP|HSA) API$", None, "host", "runtime"),
+    TrackRule("rocprof", r"(CPU ROCTX|Markers and Ranges)", None, "host", "annotation"),
+    TrackRule("rocprof", r"COPY$", None, "gpu", "memcpy"),
+    TrackRule("rocprof", r"GPU ?(?P<device>\d+)$", r"(?P<stream>.*)", "gpu", "kernel"),
+)
+
+_COMPILED = tuple(
+    (
+        rule,
+        None if rule.process is None else re.compile(rule.process),
+        None if rule.thread is None else re.compile(rule.thread),
+    )
+    for rule in RULES
+)
+
+
+def place_of(process: str | None, thread: str | None, labels: str = "") -> Place | None:
+    """Return what the names of a row say; None where they say nothing.
+
+    Parameters
+    ----------
+    process, thread
+        Names; where there are none, the ids as the file writes them.
+    labels
+        What the process's metadata says of it beside its name ("GPU 0", "NPU").
+    """
+    if not process:
+        return None
+    for rule, of_process, of_thread in _COMPILED:
+        if rule.labels is not None and rule.labels not in labels:
+            continue
+        found = None if of_process is None else of_process.match(process)
+        if of_process is not None and found is None:
+            continue
+        within = None if of_thread is None else of_thread.match(thread or "")
+        if of_thread is not None and within is None:
+            continue
+        named = {**(found.groupdict() if found else {}), **(within.groupdict() if within else {})}
+        device = named.get("device")
+        return Place(
+            producer=rule.producer,
+            domain=None if rule.domain is None else DOMAINS.index(rule.domain),
+            kind=None if rule.kind is None else KINDS.index(rule.kind),
+            timing=TIMINGS.index(rule.timing),
+            device=int(device) if device is not None and len(device) < 10 else None,
+            stream=named.get("stream") or None,
+        )
+    return None
+
+
+def places_of(
+    rows: Iterable[tuple[str | None, str | None, str]],
+) -> list[Place | None]:
+    """Return what the names of each row (process, thread, labels of the process) say.
+
+    TensorFlow 1 writes every stream twice, by itself and in ``stream:all``: where both are there, the sum is
+    derived.
+    """
+    listed = list(rows)
+    out: list[Place | None] = [place_of(*row) for row in listed]
+    single = {p.device for p in out if p is not None and p.producer == "tensorflow" and _numbered(p.stream)}
+    for at, place in enumerate(out):
+        sums_up = place is not None and place.producer == "tensorflow" and place.stream == "all"
+        if place is not None and sums_up and place.device in single:
+            out[at] = Place("tensorflow", GPU, KINDS.index("annotation"), MODELED, place.device, "all")
+    return out
+
+
+def _numbered(stream: str | None) -> bool:
+    return stream is not None and stream.isdigit()
+
+
+_RANK = re.compile(r"\[(?P<group>[^\]]*?(?P<kind>rank|TP|DP|PP|EP)[^\]]*)\] ", re.IGNORECASE)
+_PARTS = re.compile(r"(TP|DP|PP|EP)(\d+)")
+
+
+def rank_group(process: str | None) -> str | None:
+    """Return the rank that a merged recording puts before a process id: "[TP00-DP00-PP00-EP00] 83"."""
+    found = _RANK.match(process or "")
+    return None if found is None else found["group"]
+
+
+def rank_numbers(groups: Sequence[str]) -> dict[str, int]:
+    """Number the ranks of one merged recording: by a number in their marks, else in order.
+
+    Ranks of tensor, data, pipeline and expert parallelism are told apart by all of their numbers; the one
+    that differs between all of them is the rank's.
+    """
+    parts = {group: dict(_PARTS.findall(group)) for group in groups}
+    for name in ("TP", "DP", "PP", "EP"):
+        values = [parts[group].get(name) for group in groups]
+        if None not in values and len(set(values)) == len(groups):
+            return {group: int(parts[group][name]) for group in groups}
+    plain = {group: re.findall(r"\d+", group) for group in groups}
+    if all(len(numbers) == 1 for numbers in plain.values()):
+        numbers = {group: int(found[0]) for group, found in plain.items()}
+        if len(set(numbers.values())) == len(groups):
+            return numbers
+    return {group: number for number, group in enumerate(sorted(groups))}
