@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.analysis.catalogue import shown_in
 from torchtrt_viz.errors import MissingDependencyError
-from torchtrt_viz.widgets.spans_of import KNOWN
 from torchtrt_viz.widgets.static_form import KeepsStaticForm
 from torchtrt_viz.widgets.table import Table
 from torchtrt_viz.widgets.timeline import Timeline
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Explorer"]
-
-_TITLES = {
-    "operators": "Operators",
-    "kernels": "Kernels",
-    "delegates": "Delegates",
-    "phases": "Phases",
-    "layers": "Layers",
-}
 
 
 class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
@@ -45,14 +37,14 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
         self.trace = trace
         self.timeline = Timeline(trace, height=height, theme=theme, **options)
         self.tables: dict[str, Table] = {}
-        for name in KNOWN:
+        for name in shown_in("explorer"):
             made = Table(trace, name, timeline=self.timeline, height=260, theme=theme)
             if len(made.frame):
                 self.tables[name] = made
             else:
                 made.close()
         tabs = ipywidgets.Tab(
-            children=list(self.tables.values()), titles=[_TITLES[name] for name in self.tables]
+            children=list(self.tables.values()), titles=[name.capitalize() for name in self.tables]
         )
         super().__init__(children=[self.timeline, *([tabs] if self.tables else [])])
 
