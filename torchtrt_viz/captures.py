@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
+from torchtrt_viz.analysis.columns.engines import LAYERS
 from torchtrt_viz.capture.attach import LayerAttachment, attach_layers
 from torchtrt_viz.capture.capture_run import CaptureRun, last_run
+from torchtrt_viz.capture.columns import CAPTURE_SUMMARY
 from torchtrt_viz.capture.options import capture_options
 from torchtrt_viz.capture.program import LoadedProgram
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.trace import Trace
 
 if TYPE_CHECKING:
@@ -111,6 +114,29 @@ class Capture(CaptureRun):
             self._trace = Trace.of(self.recorded)
         return self._trace
 
+    @returns(CAPTURE_SUMMARY)
+    def summary(self) -> pd.DataFrame:
+        """Return what was captured, what it cost, and what could not be reached.
+
+        Costs are estimates from measured costs of one event in this process.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per fact.
+
+        Raises
+        ------
+        CaptureError
+            While the capture is running.
+
+        Examples
+        --------
+        >>> capture.summary().set_index("item").loc["level", "value"]
+        'phases'
+        """
+        return super().summary()
+
 
 class Program(LoadedProgram):
     """A loaded ExecuTorch program, its tracer and its engines, which live and die together.
@@ -183,9 +209,35 @@ class Attachment(LayerAttachment):
         """
         return Trace.of(self.recorded())
 
-    def layers(self) -> pd.DataFrame:
-        """Return the table of layers: see :meth:`torchtrt_viz.Trace.layers`."""
-        return self.trace().layers()
+    @returns(LAYERS)
+    def layers(
+        self,
+        *,
+        engine: str | None = None,
+        untimed: bool = True,
+        sort: str | None = "total_ns",
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Return the table of layers of what was reported so far.
+
+        Parameters
+        ----------
+        engine, untimed, sort, top
+            As in :meth:`torchtrt_viz.Trace.layers`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per layer.
+
+        Raises
+        ------
+        CaptureError
+            When nothing was reported; it says what may be the reason.
+        OptionError
+            For an option that cannot be.
+        """
+        return self.trace().layers(engine=engine, untimed=untimed, sort=sort, top=top)
 
 
 def attach(

@@ -126,10 +126,24 @@ class LayerAttachment:
     ) -> list[list[Path]]:
         """Write a TREX set: ``<engine>.profile.json``, and ``<engine>.graph.json`` where the engine gives it.
 
+        Parameters
+        ----------
+        folder
+            Made if it is not there.
+        force
+            Overwrite files that are there.
+        since
+            What :meth:`position` returned: only what was reported after it. None: everything.
+
         Returns
         -------
         list
             The files of each engine that reported anything.
+
+        Raises
+        ------
+        CaptureError
+            When a file exists and ``force`` is not set.
         """
         target = Path(fspath(folder))
         target.mkdir(parents=True, exist_ok=True)
@@ -143,7 +157,12 @@ class LayerAttachment:
     def files(self, since: list[int] | None = None, taken: set[str] | None = None) -> list[dict[str, bytes]]:
         """Return what :meth:`save` writes: for each engine that reported anything, content by file name.
 
-        Names that are ``taken`` get a number.
+        Parameters
+        ----------
+        since
+            As in :meth:`save`.
+        taken
+            File names that are not free: ours get a number then, and are added.
         """
         made = []
         taken = set() if taken is None else taken

@@ -130,7 +130,18 @@ class LoadedProgram:
         return outputs if torch is None else [_to_torch(torch, value) for value in outputs]
 
     def __call__(self, *inputs: Any, method: str | None = None) -> Any:
-        """Run a method; return its output, or a tuple where there are several."""
+        """Run a method; return its output, or a tuple where there are several.
+
+        Parameters
+        ----------
+        inputs, method
+            As in :meth:`run`.
+
+        Raises
+        ------
+        CaptureError
+            When the program fails.
+        """
         outputs = self.run(*inputs, method=method)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 

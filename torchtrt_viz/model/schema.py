@@ -90,8 +90,8 @@ class Column:
     def fits(self, dtype: Any) -> bool:
         """Whether a column of this pandas dtype is as documented."""
         given = str(dtype)
-        if self.dtype == "text":
-            return given in ("object", "str", "string")
+        if self.dtype in ("text", "object"):  # pandas 3 makes its own strings of objects that are all text
+            return given in ("object", "str")
         return self.dtype == "any" or given == self.dtype
 
 
@@ -174,7 +174,7 @@ def _series(column: Column, value: Any, length: int) -> Any:
         return _categorical(column, value, length)
     if value is None:
         value = column.default
-    if column.dtype in ("string", "object"):
+    if column.dtype in ("string", "object", "text"):
         if value is None or isinstance(value, str):
             value = [value] * length
         return (
@@ -273,7 +273,7 @@ SPANS = FrameSchema(
 TRACKS = FrameSchema(
     "tracks",
     (
-        Column("label", "object", "text shown for the row"),
+        Column("label", "text", "text shown for the row"),
         Column("type", "category", "what the row stands for", categories=TRACK_TYPES, default="other"),
         Column("domain", "category", "host or gpu", categories=DOMAINS, default="host"),
         Column("process", "object", "process as the producer named it (a pid, or text); None unknown"),

@@ -35,12 +35,13 @@ def page(
     trace: TraceData,
     *,
     title: str | None = None,
-    tables: Sequence[str] = tuple(TABLES),
+    tables: Sequence[str] | None = None,
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
     height: int | None = None,
 ) -> str:
     """Return the report as the text of one HTML page; the parameters are those of `write_html`."""
+    tables = tuple(TABLES) if tables is None else tables
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
         raise OptionError("tables", unknown, f"any of {', '.join(TABLES)}")
@@ -76,7 +77,7 @@ def write_html(
     path: str | PathLike[str],
     *,
     title: str | None = None,
-    tables: Sequence[str] = tuple(TABLES),
+    tables: Sequence[str] | None = None,
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
     height: int | None = None,
@@ -90,8 +91,8 @@ def write_html(
     title
         Heading; the file name of the trace by default.
     tables
-        Which tables to include and in which order, some of `TABLES` (all by default). Those without rows
-        are left out.
+        Which tables to include and in which order, some of `TABLES`; None: all. Those without rows are left
+        out.
     max_spans
         Events that the timeline keeps one by one. In a longer trace the shortest spans are merged into blocks
         that say so, and the page says how many.

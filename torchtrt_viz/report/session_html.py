@@ -106,7 +106,19 @@ def session_page(
     )
 
 
-def write_session_html(session: SessionData, path: str | PathLike[str], **options: object) -> Path:
+def write_session_html(
+    session: SessionData,
+    path: str | PathLike[str],
+    *,
+    title: str | None = None,
+    ranks: Sequence[int] | None = None,
+    timelines: int = DEFAULT_TIMELINES,
+    align: Align = None,
+    max_spans: int = DEFAULT_MAX_SPANS,
+    max_rows: int = 500,
+    height: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
     """Write a session's report: one page that opens from disk, without a network or a kernel.
 
     Every trace is read once for the tables, and a few again for the timeline.
@@ -141,7 +153,19 @@ def write_session_html(session: SessionData, path: str | PathLike[str], **option
     Of metadata only a fixed list goes into the page: see :mod:`torchtrt_viz.report.session_facts`. A session
     whose recordings are all damaged has a page, too: it says so.
     """
-    return write_atomically(path, session_page(session, path=path, **options))  # type: ignore[arg-type]
+    text = session_page(
+        session,
+        title=title,
+        ranks=ranks,
+        timelines=timelines,
+        align=align,
+        max_spans=max_spans,
+        max_rows=max_rows,
+        height=height,
+        path=path,
+        progress=progress,
+    )
+    return write_atomically(path, text)
 
 
 def _rows_of(session: SessionData, ranks: Sequence[int]) -> list[int]:

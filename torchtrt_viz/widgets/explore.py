@@ -24,6 +24,11 @@ __all__ = ["Explorer"]
 class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
     """The timeline of a trace above its tables: rows chosen below mark their spans above, and the reverse.
 
+    Parameters
+    ----------
+    height, theme, color_by, whole_limit
+        Of the timeline, as in `torchtrt_viz.widgets.Timeline`.
+
     Attributes
     ----------
     timeline : Timeline
@@ -33,9 +38,19 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
         What is selected in the timeline.
     """
 
-    def __init__(self, trace: TraceData, *, height: int = 360, theme: str = "auto", **options: Any) -> None:
+    def __init__(
+        self,
+        trace: TraceData,
+        *,
+        height: int = 360,
+        theme: str = "auto",
+        color_by: str = "name",
+        whole_limit: int = 300_000,
+    ) -> None:
         self.trace = trace
-        self.timeline = Timeline(trace, height=height, theme=theme, **options)
+        self.timeline = Timeline(
+            trace, height=height, theme=theme, color_by=color_by, whole_limit=whole_limit
+        )
         self.tables: dict[str, Table] = {}
         for name in shown_in("explorer"):
             made = Table(trace, name, timeline=self.timeline, height=260, theme=theme)

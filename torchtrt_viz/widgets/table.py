@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtrt_viz.analysis.catalogue import TABLES
-from torchtrt_viz.analysis.catalogue import table as table_of
 from torchtrt_viz.errors import MissingDependencyError, OptionError, TorchTrtVizError
 from torchtrt_viz.report.columns import show
 from torchtrt_viz.report.table import with_units, write_table
@@ -158,8 +157,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def _compute(self, by: list[str]) -> pd.DataFrame:
         options = {"by": by} if by else {}
-        frame: pd.DataFrame = table_of(self.trace, self.table, **options)
-        return frame
+        return TABLES[self.table](self.trace, **options)
 
     def _regroup(self, change: dict[str, Any]) -> None:
         if self.trace is None:

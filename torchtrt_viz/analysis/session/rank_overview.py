@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.analysis.device.communication import collectives as device_collectives
+from torchtrt_viz.analysis.device.operator_tables import operators as device_operators
 from torchtrt_viz.analysis.session.busy_strips import trace_strips
-from torchtrt_viz.analysis.session.rank_operators import operators_of, trace_operators
+from torchtrt_viz.analysis.session.rank_operators import operators_of
 from torchtrt_viz.analysis.session.rank_steps import (
     collectives_of,
     steps_of,
@@ -44,9 +45,9 @@ class Overview:
     operators, steps, collectives, stragglers, requests
         As the session's methods of these names return them.
     strips
-        How busy each rank was over its recording: :func:`torchtrt_viz.analysis.session.busy_strips.trace_strips`.
+        How busy each rank was over its recording.
     skew
-        Collectives on devices over the ranks of their groups: :func:`torchtrt_viz.analysis.session.skew.skew_of`.
+        Collectives on devices over the ranks of their groups: :func:`torchtrt_viz.analysis.collective_skew`.
     """
 
     ranks: pd.DataFrame
@@ -90,7 +91,7 @@ def overview(session: SessionData, progress: Callable[[int, int], None] | None =
     totals, operators, steps, collectives, requests, devices, strips = session.map_all(
         [
             (trace_totals, {}),
-            (trace_operators, {"sort": None}),
+            (device_operators, {"sort": None}),
             (trace_steps, {}),
             (trace_collectives, {}),
             (trace_request_sums, {}),
