@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY
+from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
-from torchtrt_viz.analysis.columns.memory import MEMORY
-from torchtrt_viz.analysis.columns.operators import HOST_GPU, KERNELS, OPERATORS
+from torchtrt_viz.analysis.columns.memory_use import MEMORY
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.select import select

@@ -145,7 +145,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], dict[str, An
     trace = model_trace()
     samples = Path(__file__).resolve().parents[2] / "sample_traces"
     fixed = {"tv": tv, "pd": pd, "analysis": analysis, "trace": trace, "session": session, "samples": samples}
-    return lambda: {**fixed, "folder": root}
+    held = [trace for _, trace in session.traces()]  # a session forgets traces that nobody holds
+    return lambda: {**fixed, "folder": root, "held": held}
 
 
 WITH_EXAMPLES = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from torchtrt_viz.analysis.columns import answers, device, engines, memory, operators, runs, sessions
+from torchtrt_viz.analysis.columns import answers, by_name, device, engines, memory_use, runs, sessions
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.schema import EVENTS, FrameSchema
 
@@ -113,14 +113,14 @@ _TRACE = (
     ),
     Table(
         "device.host_gpu_time:host_gpu",
-        operators.HOST_GPU,
+        by_name.HOST_GPU,
         "Host and GPU",
         "Where the time of the whole window went, on either side.",
         views=("report", "terminal"),
     ),
     Table(
         "device.operator_tables:operators",
-        operators.OPERATORS,
+        by_name.OPERATORS,
         "Operators (host time)",
         "Host time by name. Work that operators launched on the GPU is a column of its own, not part of it.",
         views=("report", "picture", "explorer", "terminal"),
@@ -129,7 +129,7 @@ _TRACE = (
     ),
     Table(
         "device.operator_tables:kernels",
-        operators.KERNELS,
+        by_name.KERNELS,
         "Kernels (GPU time)",
         "Device work by name: sums of durations, which is not wall time where streams overlap.",
         views=("report", "picture", "explorer", "terminal"),
@@ -167,7 +167,7 @@ _TRACE = (
         brief=("engine", "name", "type", "precision", "domain", "calls", "total_ns", "mean_ns", "pct"),
         spans=SpansOf("name", ("layer",), instance="engine"),
     ),
-    Table("device.memory_use:memory", memory.MEMORY, "Memory over time", views=("terminal",)),
+    Table("device.memory_use:memory", memory_use.MEMORY, "Memory over time", views=("terminal",)),
 )
 
 SESSION_TABLES: dict[str, Table] = {
@@ -244,7 +244,7 @@ FRAMES: dict[str, FrameSchema] = {
         *EVENTS,
         *(
             getattr(module, name)
-            for module in (answers, operators, device, memory, engines, runs, sessions)
+            for module in (answers, by_name, device, memory_use, engines, runs, sessions)
             for name in module.__all__
         ),
     )

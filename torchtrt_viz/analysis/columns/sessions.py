@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchtrt_viz.analysis.columns.answers import SUMMARY
-from torchtrt_viz.analysis.columns.operators import OPERATORS
+from torchtrt_viz.analysis.columns.by_name import OPERATORS
 from torchtrt_viz.analysis.columns.sorts import amount, count, ns, number, percent, rate, text
 from torchtrt_viz.model.schema import Column, FrameSchema
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.columns.operators import ITERATIONS
+from torchtrt_viz.analysis.columns.by_name import ITERATIONS
 from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, ints, measured, strings

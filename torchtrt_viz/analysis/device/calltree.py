@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.columns.operators import CALL_TREE, FLAME_GRAPH, FOLDED_STACKS
+from torchtrt_viz.analysis.columns.by_name import CALL_TREE, FLAME_GRAPH, FOLDED_STACKS
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.groups import exact_sums

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.columns.operators import HOST_GPU
+from torchtrt_viz.analysis.columns.by_name import HOST_GPU
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.intervals import IntervalSet, intersect, length, merge, subtract
 from torchtrt_viz.analysis.core.masks import among, ends, ints, measured

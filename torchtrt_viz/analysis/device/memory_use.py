@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz._native import native
-from torchtrt_viz.analysis.columns.memory import MEMORY, MEMORY_BY_OPERATOR, MEMORY_PEAKS
+from torchtrt_viz.analysis.columns.memory_use import MEMORY, MEMORY_BY_OPERATOR, MEMORY_PEAKS
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.masks import among, ints, measured, strings
@@ -35,7 +35,7 @@ def memory(trace: TraceData) -> pd.DataFrame:
     pandas.DataFrame
         One row per change of the memory in use, by device, then time.
 
-        Ordered by device, then time. No row when the capture did not record memory (torch.profiler's
+        No row when the capture did not record memory (torch.profiler's ``profile_memory=True``).
 
     Examples
     --------

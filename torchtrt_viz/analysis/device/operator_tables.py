@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.columns.operators import KERNELS, OPERATORS
+from torchtrt_viz.analysis.columns.by_name import KERNELS, OPERATORS
 from torchtrt_viz.analysis.core.ancestry import nearest, recursive
 from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import CLASSES, device_label, device_work

@@ -90,7 +90,7 @@ def skew_of(table: pd.DataFrame) -> pd.DataFrame:
         for kind, n in zip(first["collective"], size, strict=True)
     ]
     index = first.index.to_frame(index=False)
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "group": text(index["group"].to_list()),
             "group_ranks": text(index["group_ranks"].to_list()),
@@ -108,3 +108,4 @@ def skew_of(table: pd.DataFrame) -> pd.DataFrame:
             "bus_gbps": floats(algorithm * np.array(factor, dtype=np.float64)),
         }
     )
+    return SKEW.typed(frame)
