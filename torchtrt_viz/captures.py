@@ -34,10 +34,6 @@ def profile(
 ) -> Capture:
     """Capture what runs in a ``with`` block: torch's activity, and every program and engine of the process.
 
-    >>> with torchtrt_viz.profile(level="layers") as capture:
-    ...     y = program(x)
-    >>> capture.trace.questions()
-
     Parameters
     ----------
     level : {"off", "delegate", "phases", "layers"}
@@ -64,6 +60,13 @@ def profile(
         For an option that cannot be; nothing has been started then.
     CaptureActiveError
         On entering, when another capture, or a torch profiler of the user's own, is running.
+
+    Examples
+    --------
+    >>> with tv.profile(level="layers", activities="none") as capture:
+    ...     y = program(*inputs)
+    >>> capture.trace.questions()["measured"].tolist()[:3]
+    ['yes', 'yes', 'yes']
     """
     return Capture(
         capture_options(
@@ -80,7 +83,13 @@ def profile(
 
 
 def last() -> Capture | None:
-    """Return the latest capture of the process, finished or running; None before the first."""
+    """Return the latest capture of the process, finished or running; None before the first.
+
+    Examples
+    --------
+    >>> tv.last() is capture
+    True
+    """
     return cast("Capture | None", last_run())
 
 
@@ -109,6 +118,11 @@ class Capture(CaptureRun):
         ------
         CaptureError
             While the capture is running.
+
+        Examples
+        --------
+        >>> sorted(capture.trace.spans["domain"].unique())
+        ['host']
         """
         if self._trace is None:
             self._trace = Trace.of(self.recorded)
@@ -140,10 +154,6 @@ class Capture(CaptureRun):
 
 class Program(LoadedProgram):
     """A loaded ExecuTorch program, its tracer and its engines, which live and die together.
-
-    >>> program = Program("model.pte", level="layers")
-    >>> y = program(x)
-    >>> program.trace().layers()
 
     A program that is loaded without ``level`` records nothing by itself; a capture
     (:func:`torchtrt_viz.profile`, ``%%trtprofile``) records what it runs inside the block, even if it was
@@ -183,6 +193,14 @@ class Program(LoadedProgram):
         For an option that cannot be.
     MissingDependencyError, CompatibilityError
         Without the executorch that the extension was built with.
+
+    Examples
+    --------
+    >>> with tv.Program(path, level="layers") as own:
+    ...     y = own(*inputs)
+    ...     layers = own.trace().layers()
+    >>> layers["domain"].unique().tolist()
+    ['host']
     """
 
     def trace(self) -> Trace:
@@ -192,6 +210,11 @@ class Program(LoadedProgram):
         ------
         CaptureError
             When the program records nothing: it was loaded without ``level``.
+
+        Examples
+        --------
+        >>> sorted(program.trace().delegates()["backend"].unique())
+        ['TensorRTBackend', 'XnnpackBackend']
         """
         return Trace.of(self.recorded())
 
@@ -206,6 +229,11 @@ class Attachment(LayerAttachment):
         ------
         CaptureError
             When nothing was reported; it says what may be the reason.
+
+        Examples
+        --------
+        >>> layers.trace().spans["timing"].unique().tolist()
+        ['aggregate']
         """
         return Trace.of(self.recorded())
 
@@ -236,6 +264,11 @@ class Attachment(LayerAttachment):
             When nothing was reported; it says what may be the reason.
         OptionError
             For an option that cannot be.
+
+        Examples
+        --------
+        >>> layers.layers(sort=None)[["name", "calls"]].head(1).to_dict("records")
+        [{'name': 'conv', 'calls': 1}]
         """
         return self.trace().layers(engine=engine, untimed=untimed, sort=sort, top=top)
 
@@ -244,10 +277,6 @@ def attach(
     target: Any, *, name: str | None = None, asynchronous: bool = False, replace: bool = False
 ) -> Attachment:
     """Attach a layer profiler to an execution context, or to every context that a module holds.
-
-    >>> with attach(context) as layers:
-    ...     layers.context.execute_async_v3(stream)
-    >>> layers.trace().layers()
 
     Parameters
     ----------
@@ -266,5 +295,12 @@ def attach(
         When ``target`` is neither, or a module without engines.
     CaptureActiveError
         When a profiler is attached already and ``replace`` is not set.
+
+    Examples
+    --------
+    >>> with tv.attach(context) as layers:
+    ...     done = layers.context.execute_async_v3(stream)
+    >>> layers.layers()["name"].tolist()
+    ['conv', 'relu', 'conv']
     """
     return attach_layers(target, Attachment, name=name, asynchronous=asynchronous, replace=replace)

@@ -322,7 +322,7 @@ class Trace(TraceData):
         Parameters
         ----------
         engine
-            Only this engine (a value of column ``engine``).
+            Only this engine (a value of column ``engine``); no row where the trace does not have it.
         untimed
             Also list layers that the engine's description names but nobody timed; their times are NA.
         sort, top
@@ -336,7 +336,7 @@ class Trace(TraceData):
         Raises
         ------
         OptionError
-            For an ``engine`` that the trace does not have, a ``sort`` that is no column, a ``top`` below 1.
+            For a ``sort`` that is no column, and a ``top`` below 1.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The registry of tables says what the tables are: every frame has the columns and dtypes that it documents."""
+"""The registry of tables says what tables are: every frame has the columns and dtypes that it documents."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_every_analysis_is_listed() -> None:
 
 
 def test_an_unknown_frame_is_refused_with_what_is_near() -> None:
-    with pytest.raises(OptionError, match="near it: .*operators"):
+    with pytest.raises(OptionError, match=r"near it: .*operators"):
         schema.table("operator")
 
 
@@ -257,7 +257,7 @@ def test_each_table_is_a_method_and_computed_where_it_says(traces: dict[str, tv.
     pd.testing.assert_frame_equal(
         table(trace, "operators", top=2).reset_index(drop=True), trace.operators(top=2)
     )
-    with pytest.raises(OptionError, match="one of questions, .*operators"):
+    with pytest.raises(OptionError, match=r"one of questions, .*operators"):
         table(trace, "nonsense")
 
 

@@ -37,7 +37,8 @@ def test_import_loads_nothing_heavy():
 @pytest.mark.parametrize("name", ["analysis", "capture", "errors", "schema", "serving", "widgets"])
 def test_a_room_is_there_after_a_bare_import_and_stays_lazy(name: str):
     code = (
-        f"import sys, json, torchtrt_viz as tv; room = tv.{name}; assert room.__name__ == 'torchtrt_viz.{name}';"
+        f"import sys, json, torchtrt_viz as tv; room = tv.{name};"
+        f"assert room.__name__ == 'torchtrt_viz.{name}';"
         "assert room.__doc__; dir(room); print(json.dumps(sorted(sys.modules)))"
     )
     loaded = {module.split(".")[0] for module in json.loads(_run(code))}

@@ -95,6 +95,12 @@ class CaptureRun:
             When another capture, or a torch profiler of the user's own, is running.
         CaptureError
             When this capture was used already.
+
+        Examples
+        --------
+        >>> running = tv.profile(activities="none").start()
+        >>> running.stop().state
+        'stopped'
         """
         global _last
         with registry.lock:
@@ -125,6 +131,11 @@ class CaptureRun:
         ------
         CaptureError
             When torch activity is recorded and this is not the thread that started it; the capture goes on.
+
+        Examples
+        --------
+        >>> capture.stop().state
+        'stopped'
         """
         with registry.lock:
             if self.state == "stopped":
@@ -208,6 +219,12 @@ class CaptureRun:
         ------
         CaptureError
             When the capture is running, or a file exists and ``force`` is not set.
+
+        Examples
+        --------
+        >>> saved = capture.save(folder / "run")
+        >>> len(tv.load(saved).spans) == len(capture.trace.spans)
+        True
         """
         from torchtrt_viz.capture.report import save
 

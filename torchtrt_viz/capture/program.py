@@ -86,12 +86,24 @@ class LoadedProgram:
 
     @property
     def methods(self) -> list[str]:
-        """Names of the program's methods."""
+        """Names of the program's methods.
+
+        Examples
+        --------
+        >>> program.methods
+        ['forward']
+        """
         self._check_open()
         return list(self._session.methods())
 
     def describe(self, method: str | None = None) -> dict[str, Any]:
-        """Return inputs, outputs and backends of a method (``MethodMeta`` of the native module)."""
+        """Return inputs, outputs and backends of a method (``MethodMeta`` of the native module).
+
+        Examples
+        --------
+        >>> program.describe()["instructions"]
+        6
+        """
         self._check_open()
         return dict(self._session.method_meta(self._method(method)))
 
@@ -116,6 +128,11 @@ class LoadedProgram:
         ------
         CaptureError
             When the program fails; the message names method and input at fault where it is known.
+
+        Examples
+        --------
+        >>> [tuple(output.shape) for output in program.run(*inputs)]
+        [(1, 5), (1, 5)]
         """
         self._check_open()
         name = self._method(method)
@@ -148,7 +165,14 @@ class LoadedProgram:
     # -- what was recorded ---------------------------------------------------------------------------
 
     def etdump(self) -> bytes:
-        """Return what was recorded since the program was loaded or cleared, as an ETDump file."""
+        """Return what was recorded since the program was loaded or cleared, as an ETDump file.
+
+        Examples
+        --------
+        >>> size = (folder / "run.etdp").write_bytes(program.etdump())
+        >>> len(tv.load(folder / "run.etdp").spans) > 0
+        True
+        """
         return self._session.etdump()
 
     def recorded(self) -> TraceData:
@@ -171,17 +195,39 @@ class LoadedProgram:
         return keep_alive(load_program(recorded, Path(folder.name)), folder)
 
     def clear(self) -> None:
-        """Forget what was recorded so far."""
+        """Forget what was recorded so far.
+
+        Examples
+        --------
+        >>> before = len(program.etdump())
+        >>> program.clear()
+        >>> len(program.etdump()) < before
+        True
+        """
         self._session.clear()
 
     def engines(self) -> list[dict[str, Any]]:
-        """Return what is known of the program's ``TensorRTBackend`` engines (``EngineInfo``)."""
+        """Return what is known of the program's ``TensorRTBackend`` engines (``EngineInfo``).
+
+        Examples
+        --------
+        >>> [engine["runtime"] for engine in program.engines()]
+        ['host', 'host']
+        """
         return [dict(engine) for engine in self._session.engines()]
 
     # -- life ----------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Release the program; what was recorded stays readable. Closing twice is fine."""
+        """Release the program; what was recorded stays readable. Closing twice is fine.
+
+        Examples
+        --------
+        >>> other = tv.Program(path)
+        >>> other.close()
+        >>> other.closed
+        True
+        """
         if not self._closed:
             self._closed = True
             self._session.close()
