@@ -5,8 +5,8 @@ wall time; what was not collected is missing, never 0. The docstring of each fun
 so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
-methods (`operators`, `kernels`, `delegates`, `phases`, `layers`, `memory`, `host_gpu`, `questions`, `summary`,
-`explain`) are the same functions.
+methods are the same functions: `operators`, `kernels`, `delegates`, `phases`, `layers`, `memory`, `host_gpu`,
+`questions`, `summary`, `explain`.
 
 Host and device:
 
