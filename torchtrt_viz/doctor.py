@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from torchtrt_viz._native import native
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.model.schema import Column, FrameSchema
+from torchtrt_viz.runtime.modules import capture_module
 
 __all__ = ["FINDINGS", "Finding", "examine"]
 
@@ -102,8 +104,6 @@ _PACKAGES: tuple[tuple[str, str, str, str, str], ...] = (
 
 
 def _native(name: str, cost: str) -> Finding:
-    from torchtrt_viz._native import native
-
     try:
         native(name)
     except TorchTrtVizError as error:
@@ -145,8 +145,6 @@ def _capture_module() -> Finding:
         )
 
     def probe() -> str:
-        from torchtrt_viz.runtime.modules import capture_module
-
         module = capture_module()
         backends = ", ".join(module.registered_backends())
         return f"built with executorch {module.built_with()['executorch']}; delegates: {backends}"

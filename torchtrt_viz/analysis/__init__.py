@@ -48,7 +48,7 @@ Runs:
 ==========================================  ==================================================
 `iterations`, `iteration_of`, `variability` scatter from iteration to iteration, and warm-up
 `regressions`, `series`, `series_values`    what changed between runs, beyond noise; see also
-                                            :func:`torchtrt_viz.analysis.runs.comparison.compare`
+                                            :func:`torchtrt_viz.analysis.compare`
 ==========================================  ==================================================
 """
 

@@ -19,11 +19,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from torchtrt_viz._native import native
-from torchtrt_viz.capture.artifacts import keep_alive, write_file
+from torchtrt_viz.capture.artifacts import keep_alive
 from torchtrt_viz.capture.layer_runs import LayerRuns, sort_runs, trex_profile
 from torchtrt_viz.capture.tensorrt_python import contexts_in, is_context, layer_information, layer_profiler
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, OptionError
 from torchtrt_viz.formats.engine.file_set import read_set
+from torchtrt_viz.formats.io.new_file import write_file
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.model.merge import merge

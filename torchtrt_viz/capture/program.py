@@ -11,10 +11,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from torchtrt_viz.capture import registry
-from torchtrt_viz.capture.options import FORMATS, LEVELS, check_choice, check_path_prefix
+from torchtrt_viz.capture.artifacts import Recorded, keep_alive, load_program
 from torchtrt_viz.capture.proxied import proxied_copy
 from torchtrt_viz.errors import CaptureError, OptionError
 from torchtrt_viz.runtime.modules import capture_module, loaded_torch
+from torchtrt_viz.runtime.profile_settings import FORMATS, LEVELS, check_choice, check_path_prefix
 
 if TYPE_CHECKING:
     from torchtrt_viz._native.capture import Session
@@ -183,8 +184,6 @@ class LoadedProgram:
         CaptureError
             When the program records nothing: it was loaded without ``level``.
         """
-        from torchtrt_viz.capture.artifacts import Recorded, keep_alive, load_program
-
         if not self._session.blocks():
             raise CaptureError(
                 f"nothing was recorded of {self.path.name}: load it with level='phases' (or delegate, "

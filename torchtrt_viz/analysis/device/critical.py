@@ -67,7 +67,7 @@ def critical_path(
     Parameters
     ----------
     iteration
-        Only this iteration (:func:`torchtrt_viz.analysis.core.steps.iterations`).
+        Only this iteration (:func:`torchtrt_viz.analysis.iterations`).
     start_ns, end_ns
         Only this stretch, on the trace's base; default: from the first start to the last end of host
         activity and device work.

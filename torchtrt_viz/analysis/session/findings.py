@@ -12,7 +12,7 @@ from torchtrt_viz.analysis.core.humanize import duration
 from torchtrt_viz.model.frame_docs import returns
 
 if TYPE_CHECKING:
-    from torchtrt_viz.analysis.session.rank_overview import Overview
+    from torchtrt_viz.analysis.session.overview_frames import OverviewFrames
 
 __all__ = ["session_findings"]
 
@@ -27,7 +27,7 @@ Finding = tuple[str, float | None, str, Any]
 
 
 @returns(EXPLAIN)
-def session_findings(made: Overview, *, top: int = 6) -> pd.DataFrame:
+def session_findings(made: OverviewFrames, *, top: int = 6) -> pd.DataFrame:
     """Say in sentences what stands out over the ranks.
 
     Parameters
