@@ -2,6 +2,7 @@
 
 import { Timeline } from "./timeline.js";
 import { holdingAll } from "./whole.js";
+import { columnsOf } from "./wire.js";
 
 /** Bytes of a base64 text. Several megabytes of it: a callback for each of them would take half a second. */
 function bytesOf(text) {
@@ -11,57 +12,35 @@ function bytesOf(text) {
   return bytes;
 }
 
-/** Decodes the page's data: gzip in base64 of a JSON head and whole columns in byte planes. */
-export async function decode(text) {
+/** Decodes the page's data, gzip in base64: the size of a JSON head, the head, and the columns that it describes. */
+async function decode(text) {
   const packed = bytesOf(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const raw = new Uint8Array(await new Response(stream).arrayBuffer());
   const headSize = Number(new DataView(raw.buffer).getBigUint64(0, true));
   const head = JSON.parse(new TextDecoder().decode(raw.subarray(8, 8 + headSize)));
-  const arrays = {};
-  let at = 8 + headSize;
-  for (const [name, size] of head.arrays) {
-    arrays[name] = raw.subarray(at, at + size);
-    at += size;
-  }
-  return { head, arrays };
-}
-
-/** Whole numbers from byte planes, the sign in the lowest bit; `running` adds them up. */
-export function fromPlanes(bytes, Type, running = false) {
-  const planes = bytes[0];
-  const n = (bytes.length - 1) / planes;
-  const out = new Type(n);
-  let sum = 0;
-  for (let i = 0; i < n; i++) {
-    let folded = 0;
-    for (let p = planes - 1; p >= 0; p--) folded = folded * 256 + bytes[1 + p * n + i];
-    const odd = folded % 2;
-    const value = odd ? -(folded + 1) / 2 : folded / 2;
-    sum = running ? sum + value : value;
-    out[i] = sum;
-  }
-  return out;
+  return { head, columns: columnsOf("page", head.frame, raw.subarray(8 + headSize)) };
 }
 
 class PageBase {
-  constructor(head, arrays) {
-    this.info = { ...head, events: head.events, name_count: head.names.length };
+  constructor(head, columns) {
+    this.info = head;
     this.texts = head.names;
-    this.nameColor = Uint8Array.from(head.name_color);
-    this.nameKind = Uint8Array.from(head.name_kind);
+    this.nameColor = columns.name_color.slice(); // copies let go of the megabytes that were decoded
+    this.nameKind = columns.name_kind.slice();
     const shares = (bytes) => Float32Array.from(bytes, (share) => share / 255);
-    this.minimap = { host: shares(arrays.host), gpu: shares(arrays.gpu) };
-    this.covered = fromPlanes(arrays.covered, Float64Array);
-    this.iteration = fromPlanes(arrays.iteration, Int32Array);
-    this.stands = arrays.stands ? fromPlanes(arrays.stands, Int32Array) : null;
-    this.flowSource = fromPlanes(arrays.flow_source, Float64Array, true);
-    this.flowTarget = fromPlanes(arrays.flow_target, Float64Array, true);
-    this.flowName = fromPlanes(arrays.flow_name, Int32Array);
-    this.counterData = head.counters.map((counter) => ({
-      ts: Float64Array.from(counter.ts),
-      value: Float64Array.from(counter.value, (value) => value ?? NaN),
-    }));
+    this.minimap = { host: shares(columns.host_busy), gpu: shares(columns.gpu_busy) };
+    this.covered = columns.covered;
+    this.iteration = columns.iteration;
+    this.stands = columns.stands;
+    this.flowSource = columns.flow_source;
+    this.flowTarget = columns.flow_target;
+    this.flowName = columns.flow_name;
+    const { counter_end: ends, counter_time: times, counter_value: values } = columns;
+    this.counterData = head.counters.map((_, i) => {
+      const own = [i ? ends[i - 1] : 0, ends[i]];
+      return { ts: times.subarray(...own), value: values.slice(...own) };
+    });
     this.onNames = () => {};
   }
 
@@ -130,18 +109,11 @@ class PageBase {
 }
 
 class PageSource extends holdingAll(PageBase) {
-  constructor(head, arrays) {
-    super(head, arrays);
+  constructor(head, columns) {
+    super(head, columns);
+    const { start, dur, name, row, share, lane_begin: laneBegin, lane_end: laneEnd } = columns;
     this.hold(
-      {
-        start: fromPlanes(arrays.start, Float64Array, true),
-        dur: fromPlanes(arrays.dur, Float64Array),
-        name: fromPlanes(arrays.name, Int32Array),
-        row: fromPlanes(arrays.row, Uint32Array, true),
-        share: arrays.share ?? null,
-        laneBegin: Uint32Array.from(head.lane_begin),
-        laneEnd: Uint32Array.from(head.lane_end),
-      },
+      { start, dur, name, row, share, laneBegin, laneEnd },
       head.tracks.flatMap((track) => track.lanes),
     );
   }
@@ -165,8 +137,8 @@ export function memoryStore(values) {
 }
 
 export async function openPage(root, text, store) {
-  const { head, arrays } = await decode(text);
-  const source = new PageSource(head, arrays);
+  const { head, columns } = await decode(text);
+  const source = new PageSource(head, columns);
   root.textContent = "";
   return new Timeline(root, source, store);
 }

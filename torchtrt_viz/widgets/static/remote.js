@@ -1,68 +1,7 @@
 // The source of a large trace: the kernel answers, the browser holds only what is in sight.
 
-import { View, typed } from "./view.js";
-
-/**
- * Requests over a widget's custom messages.
- *
- * With `batches`, what is asked at one moment travels as one message and is answered by one: the notebook's way
- * to the kernel and back takes many times longer than the kernel takes to answer.
- */
-export class Wire {
-  constructor(model, { batches = false } = {}) {
-    this.model = model;
-    this.batches = batches;
-    this.queue = [];
-    this.waiting = new Map(); // id -> what was asked, in order
-    this.next = 1;
-    this.prefix = Math.random().toString(36).slice(2, 10); // several views of one widget hear every answer
-    this.listen = (message, buffers) => this.hear(message, buffers ?? []);
-    model.on("msg:custom", this.listen);
-  }
-
-  ask(op, content = {}) {
-    return new Promise((resolve, reject) => {
-      this.queue.push({ request: { ...content, op }, resolve, reject });
-      if (!this.batches) this.send();
-      else if (this.queue.length === 1) queueMicrotask(() => this.send());
-    });
-  }
-
-  send() {
-    const asked = this.queue.splice(0);
-    if (!asked.length) return;
-    const id = `${this.prefix}-${this.next++}`;
-    this.waiting.set(id, asked);
-    const requests = asked.map((one) => one.request);
-    try {
-      this.model.send(requests.length === 1 ? { ...requests[0], id } : { op: "batch", requests, id });
-    } catch (error) {
-      this.waiting.delete(id);
-      for (const { reject } of asked) reject(error);
-    }
-  }
-
-  hear(message, buffers) {
-    const asked = this.waiting.get(message?.reply);
-    if (!asked) return;
-    this.waiting.delete(message.reply);
-    this.traffic = buffers.reduce((sum, buffer) => sum + buffer.byteLength, 0);
-    let at = 0;
-    asked.forEach(({ resolve, reject }, i) => {
-      const answer = message.answers ? message.answers[i] : message;
-      const own = message.answers ? buffers.slice(at, (at += answer.buffers)) : buffers;
-      if (answer.error) reject(new Error(answer.error));
-      else resolve({ ...answer, buffers: own });
-    });
-  }
-
-  close() {
-    this.model.off("msg:custom", this.listen);
-    const left = [...this.queue.splice(0), ...[...this.waiting.values()].flat()];
-    this.waiting.clear();
-    for (const { reject } of left) reject(new Error("closed"));
-  }
-}
+import { View } from "./view.js";
+import { columnsOf } from "./wire.js";
 
 /** A place with what came along to be shown of it, or null. */
 function placeOf({ place, detail, links }) {
@@ -71,13 +10,12 @@ function placeOf({ place, detail, links }) {
 
 /** What sources over a wire share: names by number, details, links. */
 export class KernelSource {
-  constructor(wire, answer) {
+  constructor(wire, answer, columns) {
     this.wire = wire;
     this.info = answer;
-    const [host, gpu, color, kind] = answer.buffers;
-    this.minimap = { host: typed(host, Float32Array), gpu: typed(gpu, Float32Array) };
-    this.nameColor = typed(color, Uint8Array);
-    this.nameKind = typed(kind, Uint8Array);
+    this.minimap = { host: columns.host_busy, gpu: columns.gpu_busy };
+    this.nameColor = columns.name_color;
+    this.nameKind = columns.name_kind;
     this.texts = answer.names ?? new Array(answer.name_count);
     this.wanted = new Set();
     this.onNames = () => {};
@@ -111,8 +49,10 @@ export class KernelSource {
 
   async counters(request) {
     const answer = await this.wire.ask("counters", request);
-    const arrays = answer.buffers.map((buffer) => typed(buffer, Float32Array));
-    return { ...answer, series: answer.ids.map((id, i) => ({ id, low: arrays[2 * i], high: arrays[2 * i + 1] })) };
+    const { low, high } = columnsOf("counters", answer.frame, answer.buffer);
+    const { t0, t1, width } = answer;
+    const own = (values, i) => values.subarray(i * width, (i + 1) * width);
+    return { t0, t1, width, series: answer.ids.map((id, i) => ({ id, low: own(low, i), high: own(high, i) })) };
   }
 
   async totals(t0, t1, lanes) {
@@ -135,20 +75,19 @@ export class RemoteSource extends KernelSource {
 
   async view(request) {
     const answer = await this.wire.ask("view", request);
-    const b = answer.buffers;
+    const columns = columnsOf("view", answer.frame, answer.buffer);
+    const { mode, span_begin: begin, names } = columns;
     const view = new View(answer.t0, answer.t1, answer.width);
-    const mode = typed(b[0], Uint8Array);
-    const begin = typed(b[1], Uint32Array);
     view.base = answer.t0;
-    view.start = typed(b[2], Float32Array);
-    view.dur = typed(b[3], Float32Array);
-    view.row = typed(b[4], Uint32Array);
-    view.names = typed(b[10], Int32Array);
-    view.name = Int32Array.from(typed(b[5], Uint16Array), (name) => view.names[name] ?? -1);
-    view.mark = typed(b[6], Uint8Array);
-    view.busy = typed(b[7], Uint8Array);
-    view.cellName = typed(b[8], Uint16Array);
-    view.cellMark = typed(b[9], Uint8Array);
+    view.start = columns.start;
+    view.dur = columns.dur;
+    view.row = columns.row;
+    view.names = names;
+    view.name = Int32Array.from(columns.name, (name) => names[name] ?? -1);
+    view.mark = columns.marked;
+    view.busy = columns.cell_busy;
+    view.cellName = columns.cell_name;
+    view.cellMark = columns.cell_marked;
     view.marked = view.mark.length > 0 || view.cellMark.length > 0 || answer.marked === true;
     let column = 0;
     request.lanes.forEach((lane, i) => {

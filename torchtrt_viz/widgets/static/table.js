@@ -4,8 +4,8 @@ import { button, element } from "./dom.js";
 import { count } from "./format.js";
 import { keptForm, whenNobodyAnswers } from "./kept.js";
 import { clean } from "./paint.js";
-import { Wire } from "./remote.js";
 import { surroundingsDark, watchSurroundings } from "./theme.js";
+import { Wire } from "./wire.js";
 
 const ROW = 21; // px; rows have one height so that only those in sight exist
 const MARGIN = 12; // rows beyond the edges

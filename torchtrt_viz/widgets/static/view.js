@@ -51,10 +51,3 @@ export class View {
     return this.busy[cell] > 0 ? { cell } : null;
   }
 }
-
-/** Copies what may be an unaligned DataView (a message's buffer) into a typed array. */
-export function typed(buffer, Type) {
-  const view = ArrayBuffer.isView(buffer) ? buffer : new DataView(buffer);
-  const bytes = view.byteLength - (view.byteLength % Type.BYTES_PER_ELEMENT);
-  return new Type(view.buffer.slice(view.byteOffset, view.byteOffset + bytes));
-}

@@ -1,8 +1,8 @@
 // A source that holds every event in the browser and asks its backing only for words about single events.
 
 import { LocalIndex } from "./local.js";
-import { KernelSource, RemoteSource, Wire } from "./remote.js";
-import { typed } from "./view.js";
+import { KernelSource, RemoteSource } from "./remote.js";
+import { Wire, columnsOf } from "./wire.js";
 
 /** Answers everything that needs only the index; `base` is the class that knows details and names. */
 export const holdingAll = (Base) =>
@@ -71,27 +71,21 @@ export const holdingAll = (Base) =>
   };
 
 class WholeSource extends holdingAll(KernelSource) {
-  constructor(wire, answer) {
-    super(wire, answer);
-    const [start, dur, name, row, begin, end] = answer.buffers.slice(4);
+  constructor(wire, answer, columns) {
+    super(wire, answer, columns);
+    const { start, dur, name, row, lane_begin: laneBegin, lane_end: laneEnd } = columns;
     this.hold(
-      {
-        start: typed(start, Float64Array),
-        dur: typed(dur, Float64Array),
-        name: typed(name, Int32Array),
-        row: typed(row, Uint32Array),
-        laneBegin: typed(begin, Uint32Array),
-        laneEnd: typed(end, Uint32Array),
-      },
+      { start, dur, name, row, laneBegin, laneEnd },
       answer.tracks.flatMap((track) => track.lanes),
     );
   }
 
   /** Python marked something (find, highlight): take its marks over. */
   async refreshMarks() {
-    const { buffers, names, rows } = await this.wire.ask("marks");
-    this.index.markNames = names ? typed(buffers[0], Uint8Array) : null;
-    this.index.markRows = rows ? typed(buffers[1], Uint8Array) : null;
+    const answer = await this.wire.ask("marks");
+    const { names, rows } = columnsOf("marks", answer.frame, answer.buffer);
+    this.index.markNames = names;
+    this.index.markRows = rows;
   }
 }
 
@@ -99,5 +93,6 @@ class WholeSource extends holdingAll(KernelSource) {
 export async function openSource(model) {
   const wire = new Wire(model, { batches: true });
   const answer = await wire.ask("open");
-  return answer.whole ? new WholeSource(wire, answer) : new RemoteSource(wire, answer);
+  const columns = columnsOf("open", answer.frame, answer.buffer);
+  return answer.whole ? new WholeSource(wire, answer, columns) : new RemoteSource(wire, answer, columns);
 }
