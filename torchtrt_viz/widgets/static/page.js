@@ -1,10 +1,17 @@
+// @ts-check
 // The timeline of an exported page: the data are in the page, nothing is asked of anybody.
 
+import { HeldSource } from "./held.js";
 import { Timeline } from "./timeline.js";
-import { holdingAll } from "./whole.js";
 import { columnsOf } from "./wire.js";
 
-/** Bytes of a base64 text. Several megabytes of it: a callback for each of them would take half a second. */
+/** @import { CounterRequest, Counters, Detail, HeldPlace, Info, Link, Links, Place, Store } from "./types.js" */
+/** @typedef {Info & {names: string[], flow_names: string[], args: Record<string, Record<string, string>>}} Head */
+/** @typedef {import("./wire.js").Columns<"page">} PageColumns */
+
+const MOST_LINKS = 300; // that are located
+
+/** Bytes of a base64 text. Several megabytes of it: a callback for each of them would take half a second. @param {string} text */
 function bytesOf(text) {
   const characters = atob(text);
   const bytes = new Uint8Array(characters.length);
@@ -12,7 +19,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-/** Decodes the page's data, gzip in base64: the size of a JSON head, the head, and the columns that it describes. */
+/** Decodes the page's data, gzip in base64: the size of a JSON head, the head, and the columns that it describes. @param {string} text */
 async function decode(text) {
   const packed = bytesOf(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -22,73 +29,100 @@ async function decode(text) {
   return { head, columns: columnsOf("page", head.frame, raw.subarray(8 + headSize)) };
 }
 
-class PageBase {
+/** @param {Uint8Array} bytes of which 255 is all */
+function shares(bytes) {
+  return Float32Array.from(bytes, (share) => share / 255);
+}
+
+class PageSource extends HeldSource {
+  #flowNames;
+  #args;
+  #columns;
+  #counters;
+
+  /**
+   * @param {Head} head
+   * @param {PageColumns} columns
+   */
   constructor(head, columns) {
-    this.info = head;
-    this.texts = head.names;
-    this.nameColor = columns.name_color.slice(); // copies let go of the megabytes that were decoded
-    this.nameKind = columns.name_kind.slice();
-    const shares = (bytes) => Float32Array.from(bytes, (share) => share / 255);
-    this.minimap = { host: shares(columns.host_busy), gpu: shares(columns.gpu_busy) };
-    this.covered = columns.covered;
-    this.iteration = columns.iteration;
+    const { start, dur, name, row, share, lane_begin: laneBegin, lane_end: laneEnd } = columns;
+    // Copies of what is small let go of the megabytes that were decoded.
+    const names = { texts: head.names, color: columns.name_color.slice(), kind: columns.name_kind.slice() };
+    const minimap = { host: shares(columns.host_busy), gpu: shares(columns.gpu_busy) };
+    super(head, minimap, names, { start, dur, name, row, share, laneBegin, laneEnd });
+    this.#flowNames = head.flow_names;
+    this.#args = head.args;
+    const { covered, iteration, flow_source: flowSource, flow_target: flowTarget, flow_name: flowName } = columns;
+    this.#columns = { covered, iteration, flowSource, flowTarget, flowName };
+    /** Per event: spans that it stands for; null where nothing is merged. */
     this.stands = columns.stands;
-    this.flowSource = columns.flow_source;
-    this.flowTarget = columns.flow_target;
-    this.flowName = columns.flow_name;
     const { counter_end: ends, counter_time: times, counter_value: values } = columns;
-    this.counterData = head.counters.map((_, i) => {
-      const own = [i ? ends[i - 1] : 0, ends[i]];
-      return { ts: times.subarray(...own), value: values.slice(...own) };
+    this.#counters = head.counters.map((_, i) => {
+      const [from, to] = [i ? ends[i - 1] : 0, ends[i]];
+      return { ts: times.subarray(from, to), value: values.slice(from, to) };
     });
-    this.onNames = () => {};
   }
 
-  nameText(name) {
-    return name < 0 ? "" : (this.texts[name] ?? "");
-  }
-
-  async detail(row, known) {
-    const place = known?.at !== undefined ? known : this.locate(row);
+  /**
+   * @param {number} row
+   * @param {Place} [known]
+   * @returns {Detail}
+   */
+  detail(row, known) {
+    const place = known && "at" in known ? /** @type {HeldPlace} */ (known) : this.locate(row);
+    const track = place && this.info.tracks.find((one) => one.lanes.includes(place.lane) || one.collapsed === place.lane);
+    if (!place || !track) throw new Error(`no row ${row} is drawn`);
     const { at } = place;
-    const track = this.info.tracks.find((one) => one.lanes.includes(place.lane) || one.collapsed === place.lane);
+    const { covered, iteration } = this.#columns;
     const role = track.roles[track.lanes.indexOf(place.lane)] ?? "spans";
+    /** @type {Detail} */
     const detail = {
       row,
       name: this.nameText(place.nameId),
       domain: track.section,
       span: role !== "instants",
-      times: { start: place.start, dur: place.dur, self: place.dur - this.covered[at] },
-      fields: [["kind", place.kind], ["track", track.label]],
-      args: Object.entries(this.info.args[row] ?? {}),
+      times: { start: place.start, dur: place.dur, self: place.dur - covered[at] },
+      fields: [["kind", place.kind ?? ""], ["track", track.label]],
+      args: Object.entries(this.#args[row] ?? {}),
     };
     if (track.group) detail.fields.push(["in", track.group]);
     if (role === "annotations") detail.fields.push(["what", "a range on the GPU's clock, not work"]);
-    if (this.iteration[at] >= 0) detail.fields.push(["iteration", String(this.iteration[at])]);
+    if (iteration[at] >= 0) detail.fields.push(["iteration", String(iteration[at])]);
     if (this.stands && this.stands[at] > 1) {
       detail.name = `${this.stands[at]} short spans, the longest: ${detail.name}`;
-      detail.fields.push(["busy share of the block", `${((this.index.share[at] / 255) * 100).toFixed(1)} %`]);
+      const share = this.index.share ? this.index.share[at] : 255;
+      detail.fields.push(["busy share of the block", `${((share / 255) * 100).toFixed(1)} %`]);
       delete detail.times.self;
     }
     return detail;
   }
 
-  async links(row) {
+  /**
+   * @param {number} row
+   * @returns {Links}
+   */
+  links(row) {
+    const { flowSource, flowTarget, flowName } = this.#columns;
+    /** @type {Link[]} */
     const found = [];
     let total = 0;
-    for (let i = 0; i < this.flowSource.length; i++) {
-      const out = this.flowSource[i] === row;
-      if (!out && this.flowTarget[i] !== row) continue;
+    for (let i = 0; i < flowSource.length; i++) {
+      const out = flowSource[i] === row;
+      if (!out && flowTarget[i] !== row) continue;
       total++;
-      const place = found.length < 300 ? this.locate(out ? this.flowTarget[i] : this.flowSource[i]) : null;
-      if (place) found.push({ ...place, text: place.name, name: this.info.flow_names[this.flowName[i]] ?? "flow", out });
+      const place = found.length < MOST_LINKS ? this.locate(out ? flowTarget[i] : flowSource[i]) : null;
+      if (place) found.push({ ...place, text: place.name, name: this.#flowNames[flowName[i]] ?? "flow", out });
     }
     return { links: found, total };
   }
 
+  /**
+   * @param {CounterRequest} request
+   * @returns {Counters}
+   */
   counters({ t0, t1, width, ids }) {
     const series = ids.map((id) => {
-      const { ts, value } = this.counterData[id];
+      const { ts, value } = this.#counters[id];
       const low = new Float32Array(width).fill(NaN);
       const high = new Float32Array(width).fill(NaN);
       const step = (t1 - t0) / width;
@@ -108,34 +142,11 @@ class PageBase {
   }
 }
 
-class PageSource extends holdingAll(PageBase) {
-  constructor(head, columns) {
-    super(head, columns);
-    const { start, dur, name, row, share, lane_begin: laneBegin, lane_end: laneEnd } = columns;
-    this.hold(
-      { start, dur, name, row, share, laneBegin, laneEnd },
-      head.tracks.flatMap((track) => track.lanes),
-    );
-  }
-}
-
-/** What a page remembers while it is open. */
-export function memoryStore(values) {
-  const callbacks = new Map();
-  return {
-    values,
-    get: (key) => values[key],
-    set: (key, value) => {
-      values[key] = value;
-    },
-    on: (key, callback) => callbacks.set(key, [...(callbacks.get(key) ?? []), callback]),
-    tell: (key, value) => {
-      values[key] = value;
-      for (const callback of callbacks.get(key) ?? []) callback();
-    },
-  };
-}
-
+/**
+ * @param {HTMLElement} root
+ * @param {string} text
+ * @param {Store} store
+ */
 export async function openPage(root, text, store) {
   const { head, columns } = await decode(text);
   const source = new PageSource(head, columns);

@@ -3,6 +3,8 @@
 
 import { MESSAGES } from "./schema.js";
 
+/** @import { Model } from "./types.js" */
+
 const TYPES = {
   uint8: Uint8Array,
   uint16: Uint16Array,
@@ -19,7 +21,7 @@ const ALIGNMENT = 8; // bytes, of every column in its buffer
  * The header of one buffer.
  * @typedef {{message: string, columns: Column[]}} Frame
  */
-/** @typedef {ArrayBufferView | ArrayBuffer} Bytes */
+/** @typedef {ArrayBufferView<ArrayBuffer> | ArrayBuffer} Bytes */
 /**
  * @template {keyof typeof MESSAGES} M
  * @typedef {{[C in keyof (typeof MESSAGES)[M]]:
@@ -101,6 +103,13 @@ function fromPlanes(bytes, length, Type, running) {
   return out;
 }
 
+/** @typedef {{request: object, resolve: (answer: any) => void, reject: (error: unknown) => void}} Asked */
+/**
+ * One answer, or several to what was asked at one moment; those with a frame have a buffer each.
+ * @typedef {{reply?: string, answers?: Answer[]} & Answer} Reply
+ * @typedef {{error?: string, frame?: Frame}} Answer
+ */
+
 /**
  * Requests over a widget's custom messages.
  *
@@ -108,44 +117,61 @@ function fromPlanes(bytes, length, Type, running) {
  * to the kernel and back takes many times longer than the kernel takes to answer.
  */
 export class Wire {
+  /** Bytes of the last answer's columns. */
+  traffic = 0;
+  #batches;
+  /** @type {Asked[]} */
+  #queue = [];
+  /** Per message what was asked, in order. @type {Map<string, Asked[]>} */
+  #waiting = new Map();
+  #next = 1;
+  #prefix = Math.random().toString(36).slice(2, 10); // several views of one widget hear every answer
+  #listen;
+
+  /** @param {Model} model */
   constructor(model, { batches = false } = {}) {
     this.model = model;
-    this.batches = batches;
-    this.queue = [];
-    this.waiting = new Map(); // id -> what was asked, in order
-    this.next = 1;
-    this.prefix = Math.random().toString(36).slice(2, 10); // several views of one widget hear every answer
-    this.listen = (message, buffers) => this.hear(message, buffers ?? []);
-    model.on("msg:custom", this.listen);
+    this.#batches = batches;
+    this.#listen = (/** @type {Reply | null} */ message, /** @type {Bytes[] | undefined} */ buffers) => this.#hear(message, buffers ?? []);
+    model.on("msg:custom", this.#listen);
   }
 
-  /** Asks; the answer is what Python sent, and `buffer` holds the columns that its `frame` describes. */
+  /**
+   * Asks; the answer is what Python sent, and `buffer` holds the columns that its `frame` describes.
+   * @param {string} op
+   * @returns {Promise<any>}
+   */
   ask(op, content = {}) {
     return new Promise((resolve, reject) => {
-      this.queue.push({ request: { ...content, op }, resolve, reject });
-      if (!this.batches) this.send();
-      else if (this.queue.length === 1) queueMicrotask(() => this.send());
+      this.#queue.push({ request: { ...content, op }, resolve, reject });
+      if (!this.#batches) this.#send();
+      else if (this.#queue.length === 1) queueMicrotask(() => this.#send());
     });
   }
 
-  send() {
-    const asked = this.queue.splice(0);
+  #send() {
+    const asked = this.#queue.splice(0);
     if (!asked.length) return;
-    const id = `${this.prefix}-${this.next++}`;
-    this.waiting.set(id, asked);
+    const id = `${this.#prefix}-${this.#next++}`;
+    this.#waiting.set(id, asked);
     const requests = asked.map((one) => one.request);
     try {
       this.model.send(requests.length === 1 ? { ...requests[0], id } : { op: "batch", requests, id });
     } catch (error) {
-      this.waiting.delete(id);
+      this.#waiting.delete(id);
       for (const { reject } of asked) reject(error);
     }
   }
 
-  hear(message, buffers) {
-    const asked = this.waiting.get(message?.reply);
-    if (!asked) return;
-    this.waiting.delete(message.reply);
+  /**
+   * @param {Reply | null} message
+   * @param {Bytes[]} buffers
+   */
+  #hear(message, buffers) {
+    const id = message?.reply ?? "";
+    const asked = this.#waiting.get(id);
+    if (!message || !asked) return;
+    this.#waiting.delete(id);
     this.traffic = buffers.reduce((sum, buffer) => sum + buffer.byteLength, 0);
     const answers = message.answers ?? [message];
     let at = 0;
@@ -158,9 +184,9 @@ export class Wire {
   }
 
   close() {
-    this.model.off("msg:custom", this.listen);
-    const left = [...this.queue.splice(0), ...[...this.waiting.values()].flat()];
-    this.waiting.clear();
+    this.model.off("msg:custom", this.#listen);
+    const left = [...this.#queue.splice(0), ...[...this.#waiting.values()].flat()];
+    this.#waiting.clear();
     for (const { reject } of left) reject(new Error("closed"));
   }
 }
