@@ -34,7 +34,7 @@ OURS = """
 import json, sys, time
 import pandas, numpy
 import torchtrt_viz as tv
-import torchtrt_viz.loaders.kineto
+import torchtrt_viz.formats.kineto.reader
 from torchtrt_viz import analysis as a
 runs = {
     "temporal breakdown": lambda t: a.temporal_breakdown(t),

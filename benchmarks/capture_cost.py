@@ -85,8 +85,8 @@ def report_native(costs: dict[str, float]) -> None:
 
 def demo_costs(rounds: int, runs: int) -> dict[str, dict[str, float]]:
     """Return medians of CPU and wall µs of one forward, by level."""
-    from torchtrt_viz.capture.demo import demo_module, export_demo
-    from torchtrt_viz.capture.program import Program
+    from torchtrt_viz.captures import Program
+    from torchtrt_viz.examples.demo import demo_module, export_demo
 
     _, inputs = demo_module()
     cpu: dict[str, list[float]] = {level: [] for level in LEVELS}

@@ -16,14 +16,14 @@ import random
 from collections.abc import Iterable
 from pathlib import Path
 
-from torchtrt_viz.loaders.health import archive_damage
-from torchtrt_viz.loaders.manifest import MANIFEST, CycleRecord, Manifest, RankRecord
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.formats.session.health import archive_damage
+from torchtrt_viz.formats.session.manifest import MANIFEST, CycleRecord, Manifest, RankRecord
 from torchtrt_viz.serving import ProfileConfig, RankIdentity
-from torchtrt_viz.serving.pack import pack, publish
-from torchtrt_viz.serving.parse_tables import parse_job_folder
-from torchtrt_viz.serving.pipeline import write_rank_meta
-from torchtrt_viz.serving.staging import Job
+from torchtrt_viz.serving.artifacts.pack import pack, publish
+from torchtrt_viz.serving.artifacts.parse_tables import parse_job_folder
+from torchtrt_viz.serving.artifacts.pipeline import write_rank_meta
+from torchtrt_viz.serving.artifacts.staging import Job
 
 GROUP = 8
 STEPS = 10

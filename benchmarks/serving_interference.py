@@ -31,11 +31,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import torch
 
+import torch
 from torchtrt_viz.serving import LocalProfiler, ProfileConfig, RankIdentity, Settings
-from torchtrt_viz.serving.pipeline import ArtifactPipeline, status_of, write_rank_meta
-from torchtrt_viz.serving.staging import Job
+from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, status_of, write_rank_meta
+from torchtrt_viz.serving.artifacts.staging import Job
 
 EVENTS_PER_MEGABYTE = 370
 LAYERS = 24

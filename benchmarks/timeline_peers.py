@@ -203,9 +203,9 @@ def _trace_processor(line: Line, file: Path) -> None:
 
 
 def _ours(line: Line, file: Path) -> None:
-    from torchtrt_viz.loaders import load
-    from torchtrt_viz.widgets.scene import Scene
-    from torchtrt_viz.widgets.service import Service
+    from torchtrt_viz.files import load
+    from torchtrt_viz.scene.scene import Scene
+    from torchtrt_viz.scene.service import Service
 
     costs = []
     for _ in range(3):

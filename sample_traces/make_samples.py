@@ -74,10 +74,9 @@ def make_sidecars(folder: Path, program: Path, inputs: tuple, format: str) -> No
 
 def make_package(folder: Path, module, inputs: tuple, scratch: Path) -> None:
     import torch
-
     from torchtrt_viz._native import native
-    from torchtrt_viz.capture.demo import EXCLUDED
-    from torchtrt_viz.export import export_package, load_package
+    from torchtrt_viz.aot import export_package, load_package
+    from torchtrt_viz.examples.demo import EXCLUDED
 
     target = fresh(folder / "package")
     made = export_package(module, inputs, scratch / "demo.pt2", exclude=EXCLUDED)
@@ -174,8 +173,8 @@ def main() -> int:
         print("\n".join(wrong) or "the samples are those of the manifest")
         return 1 if wrong else 0
 
-    from torchtrt_viz.capture.demo import demo_module, export_demo
-    from torchtrt_viz.capture.runtime import versions
+    from torchtrt_viz.examples.demo import demo_module, export_demo
+    from torchtrt_viz.runtime.modules import versions
 
     folder.mkdir(parents=True, exist_ok=True)
     module, inputs = demo_module()

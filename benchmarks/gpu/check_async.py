@@ -214,7 +214,7 @@ def through_torch(case: Case, check: Checks) -> str:
         return "torch is not installed"
     from torchtrt_viz._native import native
     from torchtrt_viz.capture import load_torch_ops
-    from torchtrt_viz.export.blob import pack_blob
+    from torchtrt_viz.formats.engine.blob import pack_blob
 
     load_torch_ops()
     module = native("capture")
@@ -264,8 +264,8 @@ def main() -> int:
     parser.add_argument("--simulated", action="store_true", help="on the tests' stand-ins")
     options = parser.parse_args()
     try:
-        from torchtrt_viz.capture.runtime import capture_module
         from torchtrt_viz.errors import TorchTrtVizError
+        from torchtrt_viz.runtime.modules import capture_module
 
         try:
             if not capture_module().TENSORRT_ENGINE:

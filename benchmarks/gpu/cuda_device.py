@@ -175,7 +175,7 @@ class Cuda:
 
 
 def _find_cudart() -> str:
-    from torchtrt_viz.capture.tensorrt_libraries import CUDART, find_libraries
+    from torchtrt_viz.runtime.tensorrt_libraries import CUDART, find_libraries
 
     found: Path | str | None = find_libraries().get(CUDART) or ctypes.util.find_library("cudart")
     if found is None:

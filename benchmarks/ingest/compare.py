@@ -152,7 +152,7 @@ def report(path: Path, size: int, results: dict[str, dict[str, Any]]) -> str:
 
 
 def _json_size(path: Path) -> int:
-    from torchtrt_viz.loaders.source import Source
+    from torchtrt_viz.formats.io.source import Source
 
     source = Source(path)
     return sum(map(len, source.blocks())) if source.compressed else source.stored_bytes

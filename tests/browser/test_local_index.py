@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from timeline_traces import wide_trace
 
-from torchtrt_viz.widgets import assets
-from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.scene import assets
+from torchtrt_viz.scene.scene import Scene
 
 
 @pytest.fixture(scope="module")

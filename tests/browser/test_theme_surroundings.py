@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtrt_viz.widgets import assets
+from torchtrt_viz.scene import assets
 
 #: attributes of <body>, attributes of <html>, whether the system is dark -> whether the widget must be
 PLACES = [

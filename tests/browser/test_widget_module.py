@@ -9,9 +9,9 @@ import pytest
 from timeline_traces import model_trace
 
 from torchtrt_viz.report.static_html import scene_html
-from torchtrt_viz.widgets import assets
-from torchtrt_viz.widgets.scene import Scene
-from torchtrt_viz.widgets.service import Service
+from torchtrt_viz.scene import assets
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.service import Service
 
 HOST = """
 <!doctype html><body class="vscode-dark" data-vscode-theme-kind="vscode-dark"><div id="cell"></div>

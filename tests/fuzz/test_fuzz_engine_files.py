@@ -22,11 +22,11 @@ import random, resource, sys, time
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.engine_set import group_sets, is_set_member, read_set
-from torchtrt_viz.loaders.engine_parts import read_parts
-from torchtrt_viz.loaders.engine_trace import trace_of_parts
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.formats.engine.file_set import group_sets, is_set_member, read_set
+from torchtrt_viz.formats.engine.parts import read_parts
+from torchtrt_viz.formats.engine.trace import trace_of_parts
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 
 rng = random.Random(sys.argv[1])
 seeds = [(Path(name).name, Path(name).read_bytes()) for name in sys.argv[3:]]

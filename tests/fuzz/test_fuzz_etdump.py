@@ -23,9 +23,9 @@ from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 import torchtrt_viz as tv
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders import load_source
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.loading.reading import read_source
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 
 seeds = [Path(name).read_bytes() for name in sys.argv[2:]]
 rng = random.Random(sys.argv[1])
@@ -67,7 +67,7 @@ while time.monotonic() < until:
     data = mutate(rng.choice(seeds))
     begin = time.process_time()
     try:
-        trace = load_source(Source("fuzz.etdp", data=data), LoadOptions(), "etdump")
+        trace = read_source(Source("fuzz.etdp", data=data), LoadOptions(), "etdump")
         rows = range(0, len(trace.spans), 1 + len(trace.spans) // 50)
         trace.args.read(rows)
         trace.instant_args.read(range(min(len(trace.instants), 50)))
@@ -128,7 +128,7 @@ import random, sys, time
 from pathlib import Path
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.etrecord import read_etrecord
+from torchtrt_viz.formats.etdump.etrecord import read_etrecord
 
 rng = random.Random(5)
 seed = Path(sys.argv[1]).read_bytes()

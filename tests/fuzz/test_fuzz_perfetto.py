@@ -22,9 +22,9 @@ sys.path.insert(0, sys.argv[2])
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 from perfetto_seeds import seeds
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders import load_source
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.loading.reading import read_source
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 
 rng = random.Random(sys.argv[1])
 seeds = list(seeds().values())
@@ -61,7 +61,7 @@ while time.monotonic() < until:
     data = mutate(rng.choice(seeds))
     begin = time.process_time()
     try:
-        trace = load_source(Source("fuzz.pftrace", data=data), LoadOptions(), "perfetto")
+        trace = read_source(Source("fuzz.pftrace", data=data), LoadOptions(), "perfetto")
         trace.args.read()
         trace.instant_args.read()
         assert (trace.spans["dur_ns"] >= 0).all()

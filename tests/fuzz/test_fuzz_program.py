@@ -54,7 +54,7 @@ print(json.dumps(seen))
 def test_damaged_programs_never_end_the_process(tmp_path):
     torch = pytest.importorskip("torch", reason="needs torch to export a program")
     pytest.importorskip("executorch", reason="needs executorch")
-    from torchtrt_viz.export import export_program
+    from torchtrt_viz.aot import export_program
 
     class Net(torch.nn.Module):
         def __init__(self):

@@ -10,8 +10,8 @@ def capture_module():
     """The compiled capture module; a test without it is skipped, with the reason."""
     pytest.importorskip("torch", reason="needs torch")
     pytest.importorskip("executorch", reason="needs executorch")
-    from torchtrt_viz.capture.runtime import capture_module
     from torchtrt_viz.errors import TorchTrtVizError
+    from torchtrt_viz.runtime.modules import capture_module
 
     try:
         return capture_module()
@@ -25,8 +25,7 @@ def demo(capture_module, tmp_path_factory):
     from types import SimpleNamespace
 
     import torch
-
-    from torchtrt_viz.capture.demo import demo_module, export_demo
+    from torchtrt_viz.examples.demo import demo_module, export_demo
 
     module, inputs = demo_module()
     exported = export_demo(tmp_path_factory.mktemp("demo") / "demo.pte")

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="needs torch")
 
 @pytest.fixture(scope="module")
 def result(capture_module, tmp_path_factory):
-    from torchtrt_viz.capture.demo import run_demo
+    from torchtrt_viz.examples.demo import run_demo
 
     return run_demo(tmp_path_factory.mktemp("run_demo") / "out", runs=3)
 
@@ -56,7 +56,7 @@ def test_the_files_are_there_and_load(result):
 
 
 def test_outputs_that_differ_are_an_error():
-    from torchtrt_viz.capture.demo import _compare
+    from torchtrt_viz.examples.demo import _compare
 
     right = (torch.zeros(2), torch.ones(2, dtype=torch.int64))
     assert _compare(right, right) == 0
@@ -69,7 +69,7 @@ def test_outputs_that_differ_are_an_error():
 
 @pytest.mark.parametrize("runs", [0, -1, True, 2.0])
 def test_wrong_numbers_of_runs(tmp_path, runs):
-    from torchtrt_viz.capture.demo import run_demo
+    from torchtrt_viz.examples.demo import run_demo
 
     with pytest.raises(OptionError, match="runs"):
         run_demo(tmp_path, runs=runs)

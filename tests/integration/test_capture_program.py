@@ -31,7 +31,7 @@ LEVELS = ("off", "delegate", "phases", "layers")
 @pytest.fixture(scope="module")
 def programs(demo):
     """A program of each level, run twice."""
-    from torchtrt_viz.capture.program import Program
+    from torchtrt_viz.captures import Program
 
     made = {}
     for level in LEVELS:
@@ -219,7 +219,7 @@ def test_trace_has_methods_engines_and_a_place_in_time(demo, programs):
 
 
 def test_clear_and_close(demo):
-    from torchtrt_viz.capture.program import Program
+    from torchtrt_viz.captures import Program
 
     with Program(demo.path, level="delegate") as program:
         program(*demo.inputs)
@@ -237,7 +237,7 @@ def test_clear_and_close(demo):
 
 
 def test_etdump_is_repeatable_and_grows(demo):
-    from torchtrt_viz.capture.program import Program
+    from torchtrt_viz.captures import Program
 
     with Program(demo.path, level="phases") as program:
         empty = program.etdump()
@@ -250,7 +250,7 @@ def test_etdump_is_repeatable_and_grows(demo):
 
 
 def test_threads_may_share_a_program(demo):
-    from torchtrt_viz.capture.program import Program
+    from torchtrt_viz.captures import Program
 
     with Program(demo.path, level="layers") as program:
         results, errors = [], []
@@ -301,7 +301,7 @@ class Cache(torch.nn.Module):
 @pytest.mark.parametrize("level", ["off", "layers"])
 def test_a_cache_is_updated_in_place_over_methods(capture_module, tmp_path, level):
     from torchtrt_viz import Program, export_program
-    from torchtrt_viz.export import Method
+    from torchtrt_viz.aot import Method
 
     torch.manual_seed(5)
     module = Cache().eval()
@@ -394,7 +394,7 @@ def test_dynamic_sizes_run_at_every_size_and_their_layers_are_known(capture_modu
 
 def test_a_load_option_wins_over_the_compile_spec_and_that_over_the_default(demo, tmp_path):
     from torchtrt_viz import Program
-    from torchtrt_viz.capture.demo import export_demo
+    from torchtrt_viz.examples.demo import export_demo
 
     made = export_demo(tmp_path / "spec.pte", profile_level="phases", etrecord=False)
     for given, level, source in (
@@ -609,8 +609,8 @@ def test_an_unknown_method_names_those_there_are(programs):
 
 
 def test_a_module_that_cannot_be_loaded_is_explained_by_the_versions(capture_module, monkeypatch):
-    from torchtrt_viz.capture import runtime
     from torchtrt_viz.errors import CompatibilityError, MissingDependencyError, TorchTrtVizError
+    from torchtrt_viz.runtime import modules as runtime
 
     def broken(name):
         raise TorchTrtVizError(f"undefined symbol in {name}")
@@ -629,7 +629,7 @@ def test_a_module_that_cannot_be_loaded_is_explained_by_the_versions(capture_mod
 
 
 def test_the_build_leaves_its_versions_beside_the_module(capture_module):
-    from torchtrt_viz.capture import runtime
+    from torchtrt_viz.runtime import modules as runtime
 
     recorded = runtime._recorded_build()
     if recorded is None:
@@ -638,8 +638,8 @@ def test_the_build_leaves_its_versions_beside_the_module(capture_module):
 
 
 def test_versions_that_do_not_fit_are_named(capture_module, monkeypatch):
-    from torchtrt_viz.capture import runtime
     from torchtrt_viz.errors import CompatibilityError
+    from torchtrt_viz.runtime import modules as runtime
 
     with pytest.raises(CompatibilityError) as raised:
         runtime._compare({"executorch": "1.4.0"})

@@ -15,7 +15,7 @@ from slow_etdump import parse
 
 import torchtrt_viz as tv
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.etdump_tensor import debug_tensor
+from torchtrt_viz.formats.etdump.tensor import debug_tensor
 
 REFUSED = ("truncated_", "bad_root_offset", "bad_vector_len", "empty", "not_etdump")
 RECORD_OF = {

@@ -29,7 +29,7 @@ class Net(torch.nn.Module):
 def package(capture_module, tmp_path_factory):
     from types import SimpleNamespace
 
-    from torchtrt_viz.export.package import export_package, load_package
+    from torchtrt_viz.aot.package import export_package, load_package
 
     torch.manual_seed(11)
     module = Net().eval()
@@ -48,7 +48,7 @@ def package(capture_module, tmp_path_factory):
 @pytest.fixture
 def switch(capture_module, tmp_path):
     """The process-wide switch, set to a folder of the test, and put back."""
-    from torchtrt_viz.capture.torch_ops import load_torch_ops
+    from torchtrt_viz.runtime.torch_ops import load_torch_ops
 
     load_torch_ops()
     torch.ops.tensorrt.set_profile_path_prefix(str(tmp_path))
@@ -145,7 +145,7 @@ def test_nothing_is_recorded_when_nobody_asks(package, capture_module):
 
 
 def test_wrong_calls_are_refused(capture_module, tmp_path):
-    from torchtrt_viz.export.package import export_package, load_package
+    from torchtrt_viz.aot.package import export_package, load_package
 
     with pytest.raises(OptionError, match=r"\.pt2"):
         export_package(Net(), (torch.randn(4, 8),), tmp_path / "net.so")

@@ -14,10 +14,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="export needs torch")
 pytest.importorskip("executorch.exir", reason="export needs executorch")
 
+from torchtrt_viz.aot import Method, TensorRTPartitioner, export_program  # noqa: E402
+from torchtrt_viz.aot.backend import DELEGATE_EVENTS  # noqa: E402
 from torchtrt_viz.errors import CaptureError, OptionError  # noqa: E402
-from torchtrt_viz.export import Method, TensorRTPartitioner, export_program  # noqa: E402
-from torchtrt_viz.export.backend import DELEGATE_EVENTS  # noqa: E402
-from torchtrt_viz.export.blob import parse_blob  # noqa: E402
+from torchtrt_viz.formats.engine.blob import parse_blob  # noqa: E402
 
 
 class Net(torch.nn.Module):
@@ -321,8 +321,7 @@ def test_an_operator_without_kernel_is_named(tmp_path):
 
 def test_a_node_that_the_engine_cannot_run_is_named():
     from executorch.exir import EdgeCompileConfig, to_edge
-
-    from torchtrt_viz.export.lowering import lower_region
+    from torchtrt_viz.aot.lowering import lower_region
 
     class Erfinv(torch.nn.Module):
         def forward(self, x):
@@ -338,8 +337,8 @@ def test_a_node_that_the_engine_cannot_run_is_named():
 
 def test_the_package_imports_neither_torch_nor_executorch():
     code = (
-        "import sys, torchtrt_viz, torchtrt_viz.export, torchtrt_viz.capture, torchtrt_viz.capture.options\n"
-        "import torchtrt_viz.export.program\n"
+        "import sys, torchtrt_viz, torchtrt_viz.aot, torchtrt_viz.capture, torchtrt_viz.capture.options\n"
+        "import torchtrt_viz.aot.program\n"
         "heavy = {'torch', 'executorch', 'pandas', 'plotly', 'IPython'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )

@@ -110,7 +110,7 @@ def test_memory_is_that_of_the_frames(made: tuple[Path, dict[str, Any]]) -> None
     program = f"""
 import sys
 import torchtrt_viz as tv, pandas
-import torchtrt_viz.loaders.kineto
+import torchtrt_viz.formats.kineto.reader
 
 def peak_bytes():
     # not ru_maxrss, which a child process inherits from the one that started it

@@ -31,10 +31,11 @@ from perfetto_messages import (
 )
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders import load, sniff
-from torchtrt_viz.loaders.perfetto_sniff import looks_like_perfetto
-from torchtrt_viz.loaders.source import Source
-from torchtrt_viz.report.perfetto import write_perfetto
+from torchtrt_viz.files import load
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.formats.perfetto.sniff import looks_like_perfetto
+from torchtrt_viz.formats.perfetto.writer import write_perfetto
+from torchtrt_viz.loading.sniffing import sniff
 from torchtrt_viz.trace import Trace
 
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz import schema
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import OptionError
-from torchtrt_viz.loaders import load
-from torchtrt_viz.report.perfetto import write_perfetto
+from torchtrt_viz.files import load
+from torchtrt_viz.formats.perfetto.writer import write_perfetto
+from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 
 KEYS = ["track", "timing", "start_ns", "dur_ns", "depth", "name", "correlation", "iteration"]
@@ -212,7 +212,7 @@ def test_lanes_hold_spans_that_nest():
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "t.pftrace"
     path.write_bytes(b"old")
-    from torchtrt_viz.report import perfetto_protobuf
+    from torchtrt_viz.formats.perfetto import protobuf_writer as perfetto_protobuf
 
     def fail(*args: object, **options: object) -> None:
         raise OSError("disk full")

@@ -29,8 +29,8 @@ from perfetto_messages import (
 from perfetto_oracle import ask, engine_folder, problems
 from trace_builder import Builder
 
-from torchtrt_viz.loaders import load
-from torchtrt_viz.report.perfetto import write_perfetto
+from torchtrt_viz.files import load
+from torchtrt_viz.formats.perfetto.writer import write_perfetto
 from torchtrt_viz.trace import Trace
 
 SLICES = (

@@ -20,8 +20,8 @@ from torchtrt_viz.serving import (
     RankIdentity,
     Settings,
 )
-from torchtrt_viz.serving.messages import is_profile_message, message
-from torchtrt_viz.serving.status import ArtifactStatus, CollectionStatus
+from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus
+from torchtrt_viz.serving.control.messages import is_profile_message, message
 
 QUICK = Settings(control_timeout_s=0.3, stop_timeout_s=0.6)
 

@@ -27,9 +27,9 @@ from torchtrt_viz.serving import (  # noqa: E402
     profile_routes,
     serve_profile_app,
 )
-from torchtrt_viz.serving.http_access import BODY_BYTES, is_loopback  # noqa: E402
-from torchtrt_viz.serving.http_server import timed_protocol  # noqa: E402
-from torchtrt_viz.serving.status import ArtifactStatus, CollectionStatus, ProfileStatus  # noqa: E402
+from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus  # noqa: E402
+from torchtrt_viz.serving.http.access import BODY_BYTES, is_loopback  # noqa: E402
+from torchtrt_viz.serving.http.server import timed_protocol  # noqa: E402
 
 TOKEN = "correct-horse-battery-staple"
 
@@ -340,7 +340,7 @@ def test_huge_bodies_are_refused_without_being_read(backend, url):
 
 
 def test_slow_body_is_given_up(backend, url, monkeypatch):
-    monkeypatch.setattr("torchtrt_viz.serving.http_access.BODY_SECONDS", 0.3)
+    monkeypatch.setattr("torchtrt_viz.serving.http.access.BODY_SECONDS", 0.3)
     begin = time.monotonic()
     answer = _raw(url, b"POST /start_profile HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
     assert answer.startswith(b"HTTP/1.1 408")
@@ -349,7 +349,7 @@ def test_slow_body_is_given_up(backend, url, monkeypatch):
 
 
 def test_slow_header_is_cut_off_and_others_are_served_meanwhile(backend, tmp_path, monkeypatch):
-    monkeypatch.setattr("torchtrt_viz.serving.http_server.timed_protocol", lambda: timed_protocol(0.5))
+    monkeypatch.setattr("torchtrt_viz.serving.http.server.timed_protocol", lambda: timed_protocol(0.5))
     with serving(backend, root=tmp_path) as url:
         host, port = url.removeprefix("http://").split(":")
         slow = [socket.create_connection((host, int(port)), timeout=15) for _ in range(20)]
@@ -423,7 +423,6 @@ def test_waiting_clients_are_few(backend, url):
 def test_a_session_of_an_engine_in_another_thread(tmp_path):
     pytest.importorskip("torch")
     import torch
-
     from torchtrt_viz.serving import LocalProfiler
 
     profiling = LocalProfiler(settings=quick(control_timeout_s=30))

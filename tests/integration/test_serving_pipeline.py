@@ -21,8 +21,8 @@ from staged_jobs import SESSION, fresh_status, quick, stage
 
 import torchtrt_viz as tv
 from torchtrt_viz.serving import recover
-from torchtrt_viz.serving.pipeline import STAGES, ArtifactPipeline
-from torchtrt_viz.serving.space import resident_bytes
+from torchtrt_viz.serving.artifacts.pipeline import STAGES, ArtifactPipeline
+from torchtrt_viz.serving.artifacts.space import resident_bytes
 
 SUPPORT = Path(__file__).parents[1] / "support"
 #: where child processes find the package that is being tested, installed or not
@@ -279,7 +279,7 @@ def test_recording_that_changes_while_it_is_packed_is_noticed(tmp_path, settings
                     stream.write(b" ")
                 return found
 
-            monkeypatch.setattr("torchtrt_viz.serving.pack.os.fstat", stale)
+            monkeypatch.setattr("torchtrt_viz.serving.artifacts.pack.os.fstat", stale)
 
     status, _ = run(job, settings, grow)
     assert (status.state, status.stage) == ("failed", "pack")
@@ -299,7 +299,7 @@ def test_recording_that_shrinks_while_it_is_packed_is_noticed(tmp_path, settings
                     os.truncate(job.raw, found.st_size - 1)
                 return found
 
-            monkeypatch.setattr("torchtrt_viz.serving.pack.os.fstat", stale)
+            monkeypatch.setattr("torchtrt_viz.serving.artifacts.pack.os.fstat", stale)
 
     status, _ = run(job, settings, cut)
     assert (status.state, status.stage) == ("failed", "pack")
@@ -368,7 +368,7 @@ def test_full_disk_keeps_the_recording_and_goes_on_when_there_is_space(tmp_path,
 
 def test_parser_that_is_killed_or_hangs_or_lacks_memory_fails_the_job_alone(tmp_path, settings, monkeypatch):
     main = tmp_path / "main.py"
-    monkeypatch.setattr("torchtrt_viz.serving.child._MAIN", main)
+    monkeypatch.setattr("torchtrt_viz.serving.artifacts.child._MAIN", main)
     for code, timeout, expected in (
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 60, "SIGKILL"),
         ("import time; time.sleep(60)", 1, "given up"),
@@ -442,8 +442,8 @@ import os, signal, sys
 from pathlib import Path
 sys.path[:0] = {paths!r}
 from staged_jobs import fresh_status, stage
-from torchtrt_viz.serving.pipeline import ArtifactPipeline
-from torchtrt_viz.serving.settings import Settings
+from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline
+from torchtrt_viz.serving.contract.settings import Settings
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -453,16 +453,16 @@ job = stage(target)
 if where == "staged":
     die()
 if where == "parsing":      # with the parser running
-    import torchtrt_viz.serving.child as step
+    import torchtrt_viz.serving.artifacts.child as step
     run = step.subprocess.run
     import threading
     step.subprocess.run = lambda *a, **k: (threading.Timer(0.15, die).start(), run(*a, **k))[1]
 if where == "packing":      # in the middle of writing the archive
-    import torchtrt_viz.serving.pack as pack
+    import torchtrt_viz.serving.artifacts.pack as pack
     add = pack._add
     pack._add = lambda tar, name, *a: die() if name == "raw/trace.json" else add(tar, name, *a)
 if where == "between-names":  # both names of the archive exist
-    import torchtrt_viz.serving.pack as pack
+    import torchtrt_viz.serving.artifacts.pack as pack
     link = os.link
     pack.os.link = lambda a, b: (link(a, b), die())
 if where == "cleaning":     # some of the staged files are deleted
@@ -474,7 +474,7 @@ if where == "cleaning":     # some of the staged files are deleted
         if count[0] == 4:
             die()
     Path.unlink = slow if False else Path.unlink
-    import torchtrt_viz.serving.staging as staging
+    import torchtrt_viz.serving.artifacts.staging as staging
     delete = staging.Job.delete
     def partial(self):
         Path.unlink = slow

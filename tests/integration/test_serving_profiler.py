@@ -31,7 +31,7 @@ from torchtrt_viz.serving import (  # noqa: E402
     WrongThreadError,
     recover,
 )
-from torchtrt_viz.serving.native import NativeRecording, profiler_is_active, warm_up  # noqa: E402
+from torchtrt_viz.serving.rank.torch_recording import NativeRecording, profiler_is_active, warm_up  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

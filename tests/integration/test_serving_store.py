@@ -25,7 +25,7 @@ from torchtrt_viz.serving import (  # noqa: E402
     StoreHub,
     StoreWorker,
 )
-from torchtrt_viz.serving.messages import message  # noqa: E402
+from torchtrt_viz.serving.control.messages import message  # noqa: E402
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ class Script:
     """A worker that answers over the store without profiling: only one profiler runs in a process."""
 
     def __init__(self, store, name: str, answers: bool = True) -> None:
-        from torchtrt_viz.serving.store import _Channel
+        from torchtrt_viz.serving.control.store import _Channel
 
         self.commands, self.replies = _Channel(store, f"command/{name}"), _Channel(store, f"reply/{name}")
         self.store, self.name, self.answers, self.beats = store, name, answers, 0

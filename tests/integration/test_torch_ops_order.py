@@ -125,7 +125,7 @@ assert not ours()
 ops.set_profile_execution(True)
 assert torch_tensorrt.values["execution"] is True
 from torchtrt_viz._native import native
-from torchtrt_viz.capture.stepping_aside import theirs
+from torchtrt_viz.runtime.torchtrt_takeover import theirs
 assert native("capture").get_profile()["execution"] is True
 theirs(torch, "set_profile_execution")(False)
 assert torch_tensorrt.values["execution"] is False and native("capture").get_profile()["execution"] is True
@@ -180,7 +180,7 @@ for stale in (packet, overload):
         continue
     raise AssertionError("a withdrawn operator was called")
 assert torch.ops.torchtrt_viz.define_profile_ops()
-from torchtrt_viz.capture.stepping_aside import stepping_aside
+from torchtrt_viz.runtime.torchtrt_takeover import stepping_aside
 with stepping_aside():
     import torch_tensorrt
 ops.set_profile_execution(True)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from torchtrt_viz.loaders import load
-from torchtrt_viz.loaders.engine_set import group_sets, is_set_member, read_set
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.files import load
+from torchtrt_viz.formats.engine.file_set import group_sets, is_set_member, read_set
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.trace import Trace
 
 ENGINE = "_run_on_acc_0_engine"

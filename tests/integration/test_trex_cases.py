@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders import load
-from torchtrt_viz.loaders.engine_set import EngineInfo, read_set
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.files import load
+from torchtrt_viz.formats.engine.file_set import EngineInfo, read_set
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.trace import Trace
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from torchtrt_viz.loaders import load
-from torchtrt_viz.loaders.engine_set import EngineInfo, group_sets, is_set_member, read_set
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.files import load
+from torchtrt_viz.formats.engine.file_set import EngineInfo, group_sets, is_set_member, read_set
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.report.static_html import static_text
 from torchtrt_viz.trace import Trace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders import load
+from torchtrt_viz.files import load
 
 
 def test_a_modern_profile_table(corpus):

@@ -23,7 +23,7 @@ def test_core_under_the_thread_sanitizer(root: Path, tmp_path: Path) -> None:
 def test_all_under_the_address_and_undefined_behaviour_sanitizers(root: Path, tmp_path: Path) -> None:
     pytest.importorskip("executorch", reason="the delegate's tests need executorch")
     torch = pytest.importorskip("torch", reason="the tests' program is exported with torch")
-    from torchtrt_viz.export import export_program
+    from torchtrt_viz.aot import export_program
 
     class Net(torch.nn.Module):
         def __init__(self) -> None:

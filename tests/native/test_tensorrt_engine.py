@@ -23,8 +23,8 @@ import torchtrt_viz as tv
 from executorch.exir.backend.backend_details import PreprocessResult
 from torchtrt_viz._native import native
 from torchtrt_viz.capture import Engine, load_torch_ops
-from torchtrt_viz.export import backend
-from torchtrt_viz.export.blob import pack_blob
+from torchtrt_viz.aot import backend
+from torchtrt_viz.formats.engine.blob import pack_blob
 
 PLAN = b"ftrt\\ninput x float32 2x4\\noutput y float32 2x4\\nlayer conv 150000\\nlayer relu 100000\\n"
 BINDINGS = [{"name": "x", "dtype": "float32", "shape": [2, 4], "is_input": True},

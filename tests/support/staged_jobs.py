@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rank_traces import simple_events, trace_json
 
-from torchtrt_viz.loaders.manifest import STAGING
-from torchtrt_viz.serving.config import ProfileConfig
-from torchtrt_viz.serving.identity import RankIdentity
-from torchtrt_viz.serving.pipeline import status_of, write_rank_meta
-from torchtrt_viz.serving.settings import Settings
-from torchtrt_viz.serving.staging import Job
+from torchtrt_viz.formats.session.manifest import STAGING
+from torchtrt_viz.serving.artifacts.pipeline import status_of, write_rank_meta
+from torchtrt_viz.serving.artifacts.staging import Job
+from torchtrt_viz.serving.contract.config import ProfileConfig
+from torchtrt_viz.serving.contract.identity import RankIdentity
+from torchtrt_viz.serving.contract.settings import Settings
 
 SESSION = "session-1"
 

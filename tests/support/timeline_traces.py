@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchtrt_viz import schema
-from torchtrt_viz.args import MappingArgs
+from torchtrt_viz.model import schema
+from torchtrt_viz.model.args import MappingArgs
 from torchtrt_viz.trace import Trace
 
 HOSTILE = (

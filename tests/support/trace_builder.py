@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from torchtrt_viz import schema
 from torchtrt_viz._native import native
-from torchtrt_viz.args import MappingArgs
+from torchtrt_viz.model import schema
+from torchtrt_viz.model.args import MappingArgs
 from torchtrt_viz.trace import Trace
 
 

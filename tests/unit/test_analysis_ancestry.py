@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchtrt_viz.analysis.ancestry import nearest, outermost, recursive
+from torchtrt_viz.analysis.core.ancestry import nearest, outermost, recursive
 
 
 def _forest(seed: int, n: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.calltree import call_tree, flame_graph, folded_stacks
+from torchtrt_viz.analysis.device.calltree import call_tree, flame_graph, folded_stacks
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.trace import Trace
 

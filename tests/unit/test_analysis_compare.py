@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.compare import compare, regressions
-from torchtrt_viz.analysis.inference import bootstrap_ratio, holm, student_tail, trimmed_test
-from torchtrt_viz.analysis.sampling import samples
-from torchtrt_viz.analysis.scatter import variability
-from torchtrt_viz.analysis.steps import iteration_of, iterations, warmup_length
-from torchtrt_viz.analysis.trends import series, series_values
+from torchtrt_viz.analysis.core.statistics import bootstrap_ratio, holm, student_tail, trimmed_test
+from torchtrt_viz.analysis.core.steps import iteration_of, iterations, warmup_length
+from torchtrt_viz.analysis.runs.comparison import compare, regressions
+from torchtrt_viz.analysis.runs.iteration_variability import variability
+from torchtrt_viz.analysis.runs.sampling import samples
+from torchtrt_viz.analysis.runs.trends import series, series_values
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.trace import Trace
 

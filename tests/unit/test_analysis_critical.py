@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.critical import critical_path, critical_path_summary, host_activity
-from torchtrt_viz.analysis.flatten import innermost_line, pieces_of
+from torchtrt_viz.analysis.core.flatten import innermost_line, pieces_of
+from torchtrt_viz.analysis.device.critical import critical_path, critical_path_summary, host_activity
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.trace import Trace
 

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.delegates import UNATTRIBUTED, delegates, phases
-from torchtrt_viz.analysis.gaps import delegate_gaps, orchestration
-from torchtrt_viz.analysis.layers import layers
-from torchtrt_viz.loaders.engine_info import BINDINGS, LAYERS, EngineInfo
+from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED, delegates, phases
+from torchtrt_viz.analysis.engine.gaps import delegate_gaps, orchestration
+from torchtrt_viz.analysis.engine.layer_table import layers
+from torchtrt_viz.formats.engine.info import BINDINGS, LAYERS, EngineInfo
 from torchtrt_viz.trace import Trace
 
 

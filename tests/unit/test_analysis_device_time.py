@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.host_gpu import host_gpu
-from torchtrt_viz.analysis.idle import idle_causes, idle_gaps
-from torchtrt_viz.analysis.launch import graph_launches, launch_delays, launch_stats
-from torchtrt_viz.analysis.queues import blocked_on_full_queue, queue_length, queue_summary
-from torchtrt_viz.analysis.temporal import kernel_types, overlap, temporal_breakdown
+from torchtrt_viz.analysis.device.host_gpu_time import host_gpu
+from torchtrt_viz.analysis.device.idle import idle_causes, idle_gaps
+from torchtrt_viz.analysis.device.launch import graph_launches, launch_delays, launch_stats
+from torchtrt_viz.analysis.device.queues import blocked_on_full_queue, queue_length, queue_summary
+from torchtrt_viz.analysis.device.temporal import kernel_types, overlap, temporal_breakdown
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.trace import Trace
 

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.devices import Device
-from torchtrt_viz.analysis.engine_pairs import engine_diff
-from torchtrt_viz.analysis.engine_rules import engine_lint, reformats
-from torchtrt_viz.analysis.engine_work import engine_roofline, multiplications, uses_tensor_cores
-from torchtrt_viz.analysis.plan import plan_graph
+from torchtrt_viz.analysis.device.device_specs import Device
+from torchtrt_viz.analysis.engine.diff import engine_diff
+from torchtrt_viz.analysis.engine.lint import engine_lint, reformats
+from torchtrt_viz.analysis.engine.plan import plan_graph
+from torchtrt_viz.analysis.engine.roofline import engine_roofline, multiplications, uses_tensor_cores
 from torchtrt_viz.errors import OptionError
-from torchtrt_viz.loaders.engine_info import BINDINGS, LAYERS, EngineInfo, Tensor
+from torchtrt_viz.formats.engine.info import BINDINGS, LAYERS, EngineInfo, Tensor
 from torchtrt_viz.trace import Trace
 
 _SIZES = {"FP32": 4, "FP16": 2, "INT8": 1}

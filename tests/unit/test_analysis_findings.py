@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.findings import explain
+from torchtrt_viz.analysis.answers.findings import explain
 from torchtrt_viz.errors import OptionError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from torchtrt_viz.analysis.groups import Groups
+from torchtrt_viz.analysis.core.groups import Groups
 
 
 @pytest.mark.parametrize("seed", range(5))

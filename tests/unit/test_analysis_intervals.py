@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torchtrt_viz.analysis import intervals
+from torchtrt_viz.analysis.core import intervals
 
 
 def _ticks(pairs: list[tuple[int, int]]) -> set[int]:

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis import kept as module
 from torchtrt_viz.analysis import launch_delays, temporal_breakdown
-from torchtrt_viz.analysis.device import device_work
-from torchtrt_viz.analysis.kept import kept
-from torchtrt_viz.analysis.links import _lookup
-from torchtrt_viz.analysis.rows import among, names_matching
+from torchtrt_viz.analysis.core import cache as module
+from torchtrt_viz.analysis.core.cache import kept
+from torchtrt_viz.analysis.core.device_work import device_work
+from torchtrt_viz.analysis.core.links import _lookup
+from torchtrt_viz.analysis.core.masks import among, names_matching
 
 copies = int(pd.__version__.partition(".")[0]) >= 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.memory import memory, memory_by_operator, memory_peaks
+from torchtrt_viz.analysis.device.memory_use import memory, memory_by_operator, memory_peaks
 from torchtrt_viz.trace import Trace
 
 

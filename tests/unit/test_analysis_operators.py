@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.operators import kernels, operators
+from torchtrt_viz.analysis.device.operator_tables import kernels, operators
 from torchtrt_viz.errors import OptionError
 
 

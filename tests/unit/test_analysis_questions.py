@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.origins import provenance
-from torchtrt_viz.analysis.questions import QUESTIONS, questions
-from torchtrt_viz.analysis.summary import summary
-from torchtrt_viz.analysis.words import count, duration, listing, share, size
-from torchtrt_viz.loaders.engine_info import BINDINGS, LAYERS, EngineInfo
+from torchtrt_viz.analysis.answers.capture_summary import summary
+from torchtrt_viz.analysis.answers.six_questions import QUESTIONS, questions
+from torchtrt_viz.analysis.core.humanize import count, duration, listing, share, size
+from torchtrt_viz.analysis.engine.origins import provenance
+from torchtrt_viz.formats.engine.info import BINDINGS, LAYERS, EngineInfo
 from torchtrt_viz.trace import Trace
 
 

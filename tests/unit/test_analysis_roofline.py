@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.devices import Device, device_of, find_device
-from torchtrt_viz.analysis.dtypes import element_bytes
-from torchtrt_viz.analysis.flops import family, work_of
-from torchtrt_viz.analysis.roofline import operator_roofline, precision_of
+from torchtrt_viz.analysis.core.element_types import element_bytes
+from torchtrt_viz.analysis.device.device_specs import Device, device_of, find_device
+from torchtrt_viz.analysis.device.flops import family, work_of
+from torchtrt_viz.analysis.device.roofline import operator_roofline, precision_of
 from torchtrt_viz.errors import OptionError
 
 

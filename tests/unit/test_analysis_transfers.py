@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from trace_builder import Builder
 
-from torchtrt_viz.analysis.communication import bus_factor, collectives, kind_of
-from torchtrt_viz.analysis.skew import skew_of
-from torchtrt_viz.analysis.transfers import copies, copy_bandwidth, direction_of
+from torchtrt_viz.analysis.device.communication import bus_factor, collectives, kind_of
+from torchtrt_viz.analysis.device.transfers import copies, copy_bandwidth, direction_of
+from torchtrt_viz.analysis.session.skew import skew_of
 from torchtrt_viz.trace import Trace
 
 _REDUCE = {

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from torchtrt_viz.capture import tensorrt_libraries
 from torchtrt_viz.capture.engine import _memory, _stream
 from torchtrt_viz.errors import CaptureError, OptionError
+from torchtrt_viz.runtime import tensorrt_libraries
 
 
 def on_device(**facts):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import torchtrt_viz as tv
-from torchtrt_viz import schema
-from torchtrt_viz.capture.others import columns_of_others
+from torchtrt_viz.capture.foreign_engines import columns_of_others
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.capture_folder import MARK, place_torch
-from torchtrt_viz.loaders.engine_columns import read_engine_columns
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.formats.capture.engine_columns import read_engine_columns
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.loading.capture_folder import MARK, place_torch
+from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 
 BASE = 1_700_000_000_000_000_000

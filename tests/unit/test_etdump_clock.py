@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import torchtrt_viz as tv
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.etdump_clock import Clock, ticks_to_ns, unwrap
+from torchtrt_viz.formats.etdump.clock import Clock, ticks_to_ns, unwrap
 
 U64 = st.integers(0, (1 << 64) - 1)
 
@@ -186,9 +186,9 @@ def test_a_compressed_dump_finds_its_sidecar(tmp_path: Path) -> None:
 def test_a_dump_in_an_archive_finds_its_sidecar(tmp_path: Path) -> None:
     import zipfile
 
-    from torchtrt_viz.loaders import load_source
-    from torchtrt_viz.loaders.options import LoadOptions
-    from torchtrt_viz.loaders.source import Source
+    from torchtrt_viz.formats.io.options import LoadOptions
+    from torchtrt_viz.formats.io.source import Source
+    from torchtrt_viz.loading.reading import read_source
 
     plain = dump(tmp_path / "a.etdp")
     archive = tmp_path / "x.zip"
@@ -197,6 +197,6 @@ def test_a_dump_in_an_archive_finds_its_sidecar(tmp_path: Path) -> None:
             out.write(plain, "rank0/a.etdp")
             if content is not None:
                 out.writestr("rank0/a.etdp.json", content)
-        trace = load_source(Source(archive, "rank0/a.etdp"), LoadOptions())
+        trace = read_source(Source(archive, "rank0/a.etdp"), LoadOptions())
         assert trace.meta["base_ns"] == base
         assert trace.meta["warnings"] == []

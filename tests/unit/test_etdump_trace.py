@@ -12,7 +12,7 @@ from etdump_writer import Scalar, Table, allocation, debug, etdump, profile, run
 
 import torchtrt_viz as tv
 from torchtrt_viz.errors import TorchTrtVizError, TraceFormatError
-from torchtrt_viz.loaders.etdump_tensor import debug_tensor
+from torchtrt_viz.formats.etdump.tensor import debug_tensor
 
 
 def load(tmp_path: Path, *runs: Table, **options: Any) -> Any:
@@ -461,13 +461,13 @@ def test_what_is_no_dump_is_refused(tmp_path: Path, content: bytes, message: str
 
 
 def test_the_rank_is_passed_on(tmp_path: Path) -> None:
-    from torchtrt_viz.loaders import load_source
-    from torchtrt_viz.loaders.options import LoadOptions
-    from torchtrt_viz.loaders.source import Source
+    from torchtrt_viz.formats.io.options import LoadOptions
+    from torchtrt_viz.formats.io.source import Source
+    from torchtrt_viz.loading.reading import read_source
 
     path = tmp_path / "run.etdp"
     path.write_bytes(etdump([executed(1_000, 0)]))
-    trace = load_source(Source(path), LoadOptions(rank=3))
+    trace = read_source(Source(path), LoadOptions(rank=3))
     assert set(trace.spans["rank"]) == {3}
     assert trace.tracks["rank"].tolist() == [3]
     assert trace.meta["rank"] == 3

@@ -12,7 +12,7 @@ from etdump_writer import Table, etdump, profile, run
 
 import torchtrt_viz as tv
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.etrecord import read_etrecord
+from torchtrt_viz.formats.etdump.etrecord import read_etrecord
 
 STACK = (
     'File "/home/me/model.py", line 12, in forward\n    x = self.fc(x)\n'

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.export.blob import HOST_MAGIC, host_payload, pack_blob, parse_blob
+from torchtrt_viz.formats.engine.blob import HOST_MAGIC, host_payload, pack_blob, parse_blob
 
 BINDINGS = [
     {"name": "x", "dtype": "float32", "shape": [-1, 4], "is_input": True},

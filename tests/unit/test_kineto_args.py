@@ -18,9 +18,9 @@ from trace_events import complete, load_events
 
 import torchtrt_viz as tv
 from torchtrt_viz import TraceFormatError
-from torchtrt_viz.loaders import load_source
-from torchtrt_viz.loaders.options import LoadOptions
-from torchtrt_viz.loaders.source import Source
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.loading.reading import read_source
 from torchtrt_viz.trace import Trace
 
 
@@ -60,7 +60,7 @@ def packed(kind: str, folder: Path) -> Source:
 
 @pytest.fixture(params=["json", "gz", "zst", "zip", "tar", "memory"])
 def trace(request: pytest.FixtureRequest, tmp_path: Path) -> Trace:
-    return load_source(packed(request.param, tmp_path), LoadOptions())
+    return read_source(packed(request.param, tmp_path), LoadOptions())
 
 
 def test_all_rows(trace: Trace) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from trace_events import complete, load_events, load_text, warned
 
-from torchtrt_viz.loaders.kineto import sniff
+from torchtrt_viz.formats.kineto.reader import sniff
 
 
 def meta_event(what: str, pid: Any, tid: Any, **args: Any) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def test_known_top_level_values(tmp_path: Path) -> None:
 
 
 def test_columns_are_those_of_the_schema(tmp_path: Path) -> None:
-    from torchtrt_viz import schema
+    from torchtrt_viz.model import schema
 
     trace = load_events(tmp_path, [complete("a", 1, 1)])
     for frame, columns in (
@@ -334,7 +334,8 @@ def test_a_usual_file_is_told_without_importing_other_formats(tmp_path: Path) ->
     program = f"""
 import sys, torchtrt_viz as tv
 assert len(tv.load({str(path)!r}).spans) == 1
-unwanted = {{"torch", "plotly", "IPython", "torchtrt_viz.loaders.etdump", "torchtrt_viz.loaders.torchtrt"}}
+rooms = ("etdump.reader", "engine.torchtrt")
+unwanted = {{"torch", "plotly", "IPython"}} | {{"torchtrt_viz.formats." + room for room in rooms}}
 assert not unwanted & set(sys.modules), unwanted & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from torchtrt_viz import schema
-from torchtrt_viz.args import MappingArgs
 from torchtrt_viz.errors import OptionError, TorchTrtVizError
-from torchtrt_viz.merge import merge
+from torchtrt_viz.model import schema
+from torchtrt_viz.model.args import MappingArgs
+from torchtrt_viz.model.merge import merge
 from torchtrt_viz.trace import Repair, Trace
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtrt_viz.loaders.rank_names import read_rank_name, role_of_word
+from torchtrt_viz.formats.session.rank_names import read_rank_name, role_of_word
 
 NS = 1796036029605142630
 

@@ -11,10 +11,10 @@ import pytest
 from timeline_traces import model_trace, wide_trace
 from wire_reader import unpack
 
-from torchtrt_viz.args import MappingArgs
+from torchtrt_viz.model.args import MappingArgs
 from torchtrt_viz.report.payload import payload
-from torchtrt_viz.widgets.counters import counter_series
-from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.scene.counters import counter_series
+from torchtrt_viz.scene.scene import Scene
 
 
 def decode(text):

@@ -9,7 +9,7 @@ from timeline_traces import HOSTILE, model_trace, wide_trace
 
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.report.picture import LABELS, svg, write_svg
-from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.scene.scene import Scene
 
 SVG = "{http://www.w3.org/2000/svg}"
 

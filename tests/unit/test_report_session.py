@@ -13,10 +13,10 @@ import pytest
 from rank_traces import BASE_NS, event, simple_events, tar_gz, trace_json, write
 
 import torchtrt_viz as tv
-from torchtrt_viz.analysis.session_imbalance import collective_totals, step_imbalance
-from torchtrt_viz.analysis.session_strips import trace_strips
+from torchtrt_viz.analysis.session.busy_strips import trace_strips
+from torchtrt_viz.analysis.session.imbalance import collective_totals, step_imbalance
 from torchtrt_viz.errors import OptionError
-from torchtrt_viz.loaders.manifest import CycleRecord, Manifest, RankRecord
+from torchtrt_viz.formats.session.manifest import CycleRecord, Manifest, RankRecord
 from torchtrt_viz.report.session_facts import artifact_link, file_name, without_folders
 from torchtrt_viz.report.session_html import session_page, write_session_html
 from torchtrt_viz.report.static_session import session_static_html

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from torchtrt_viz import schema
+from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 
 

@@ -13,7 +13,7 @@ import pytest
 from rank_traces import event, simple_events, tar_gz, trace_json, write
 
 import torchtrt_viz as tv
-from torchtrt_viz.loaders.manifest import CycleRecord, Manifest, RankRecord
+from torchtrt_viz.formats.session.manifest import CycleRecord, Manifest, RankRecord
 
 
 def cycle_archive(
@@ -151,7 +151,7 @@ def test_archive_that_was_cut_or_changed_is_damaged(tmp_path):
 
 
 def test_large_sessions_are_checked_when_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr("torchtrt_viz.loaders.collection.CHECK_BYTES", 0)
+    monkeypatch.setattr("torchtrt_viz.loading.collection.CHECK_BYTES", 0)
     whole = cycle_archive(0)
     session = tv.load(session_folder(tmp_path, None, {(0, 0): whole, (1, 0): cycle_archive(1)[:-40]}))
     assert set(session.ranks["state"]) == {"ok"}
@@ -257,7 +257,7 @@ def test_a_bomb_in_an_archive_is_refused(tmp_path):
 
 
 def test_a_tar_of_countless_members_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("torchtrt_viz.loaders.walk.MAX_FILES", 20)
+    monkeypatch.setattr("torchtrt_viz.loading.walk.MAX_FILES", 20)
     path = write(tmp_path / "many.tar.gz", tar_gz({f"rank{i}.json": b"{}" for i in range(30)}))
     with pytest.raises(tv.TraceFormatError, match="too many"):
         tv.load(path)

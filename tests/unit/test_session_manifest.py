@@ -7,7 +7,7 @@ import json
 import pytest
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.manifest import (
+from torchtrt_viz.formats.session.manifest import (
     CycleRecord,
     Manifest,
     RankRecord,

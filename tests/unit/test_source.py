@@ -13,8 +13,8 @@ import pytest
 import zstandard
 
 from torchtrt_viz import TraceFormatError
-from torchtrt_viz.loaders import source as source_module
-from torchtrt_viz.loaders.source import Source, archive_kind, archive_members
+from torchtrt_viz.formats.io import source as source_module
+from torchtrt_viz.formats.io.source import Source, archive_kind, archive_members
 
 CONTENT = b'{"traceEvents": []}' + bytes(range(256)) * 5000
 

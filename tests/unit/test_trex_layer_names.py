@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from torchtrt_viz.loaders.layer_names import onnx_layers, parse_name
+from torchtrt_viz.formats.engine.layer_names import onnx_layers, parse_name
 
 CONV = "[CONVOLUTION]-[aten_ops.convolution.default]-[/features/0/convolution]"
 RELU = "[RELU]-[aten_ops.relu.default]-[/features/1/relu]"

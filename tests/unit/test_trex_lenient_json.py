@@ -10,9 +10,9 @@ import time
 import pytest
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.loaders.lenient_json import documents, parse_json
-from torchtrt_viz.loaders.lenient_scan import MAX_DEPTH, Scan
-from torchtrt_viz.loaders.options import LoadOptions
+from torchtrt_viz.formats.io.lenient_json import documents, parse_json
+from torchtrt_viz.formats.io.lenient_scan import MAX_DEPTH, Scan
+from torchtrt_viz.formats.io.options import LoadOptions
 
 
 def parse(text: str | bytes) -> tuple[object, dict[str, tuple[int | None, int]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtrt_viz.loaders.tensor_types import dtype_of, element_bits, shape_text, tensor_bytes
+from torchtrt_viz.formats.engine.tensor_types import dtype_of, element_bits, shape_text, tensor_bytes
 
 
 @pytest.mark.parametrize(

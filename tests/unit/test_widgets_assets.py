@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from torchtrt_viz.widgets import assets
+from torchtrt_viz.scene import assets
 
 
 @pytest.mark.parametrize("entry", ["widget", "table", "report"])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from timeline_traces import HOSTILE, model_trace
 
-from torchtrt_viz import analysis, schema
+from torchtrt_viz import analysis
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 from torchtrt_viz.widgets import charts
 

@@ -15,9 +15,9 @@ pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)"
 
 from torchtrt_viz.capture.options import capture_options, options_table
 from torchtrt_viz.errors import CaptureActiveError, OptionError
-from torchtrt_viz.widgets.panel import CapturePanel
+from torchtrt_viz.magic.panel import CapturePanel
 
-capture_module = import_module("torchtrt_viz.capture.profile")
+capture_module = import_module("torchtrt_viz.captures")
 
 
 @pytest.fixture

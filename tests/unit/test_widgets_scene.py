@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 from timeline_traces import model_trace
 
-from torchtrt_viz import load, schema
+from torchtrt_viz import load
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model import schema
+from torchtrt_viz.scene.counters import counter_series
+from torchtrt_viz.scene.details import details, links
+from torchtrt_viz.scene.scene import Part, Scene
 from torchtrt_viz.trace import Trace
-from torchtrt_viz.widgets.counters import counter_series
-from torchtrt_viz.widgets.details import details, links
-from torchtrt_viz.widgets.scene import Part, Scene
 
 
 def trace(rows, tracks=("thread 1", "stream 7"), **frames):

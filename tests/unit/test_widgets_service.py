@@ -10,8 +10,8 @@ import pytest
 from timeline_traces import HOSTILE, model_trace, wide_trace
 from wire_reader import unpack
 
-from torchtrt_viz.widgets.scene import Scene
-from torchtrt_viz.widgets.service import Service, aggregates, minimap
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.service import Service, aggregates, minimap
 
 
 @pytest.fixture(scope="module")

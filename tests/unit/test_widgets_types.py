@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtrt_viz.widgets import assets
+from torchtrt_viz.scene import assets
 
 TYPESCRIPT = "5.9.3"
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from wire_reader import unpack
 
-from torchtrt_viz.widgets import assets
-from torchtrt_viz.widgets.wire import MESSAGES, javascript, pack
+from torchtrt_viz.scene import assets
+from torchtrt_viz.scene.wire import MESSAGES, javascript, pack
 
 READ = """
 import { columnsOf } from "./wire.js";
@@ -87,7 +87,7 @@ def sample(message, rng, optional=True):
 def test_the_front_ends_schema_is_made_from_this_one():
     committed = (assets.STATIC / "schema.js").read_text(encoding="utf-8")
     assert committed == javascript(), (
-        "run: python -m torchtrt_viz.widgets.wire > torchtrt_viz/widgets/static/schema.js"
+        "run: python -m torchtrt_viz.scene.wire > torchtrt_viz/widgets/static/schema.js"
     )
 
 

@@ -50,68 +50,10 @@ Runs:
 ==========================================  ==================================================
 `iterations`, `iteration_of`, `variability` scatter from iteration to iteration, and warm-up
 `regressions`, `series`, `series_values`    what changed between runs, beyond noise; see also
-                                            :func:`torchtrt_viz.analysis.compare.compare`
+                                            :func:`torchtrt_viz.analysis.compare`
 ==========================================  ==================================================
 """
 
-from __future__ import annotations
+import lazy_loader as _lazy
 
-from importlib import import_module
-from typing import Any
-
-_HOME = {
-    "call_tree": "calltree",
-    "collective_skew": "skew",
-    "collectives": "communication",
-    "copies": "transfers",
-    "copy_bandwidth": "transfers",
-    "iteration_of": "steps",
-    "iterations": "steps",
-    "memory_by_operator": "memory",
-    "memory_peaks": "memory",
-    "operator_roofline": "roofline",
-    "reformats": "engine_rules",
-    "regressions": "compare",
-    "series": "trends",
-    "series_values": "trends",
-    "variability": "scatter",
-    "blocked_on_full_queue": "queues",
-    "critical_path": "critical",
-    "critical_path_summary": "critical",
-    "delegate_gaps": "gaps",
-    "engine_diff": "engine_pairs",
-    "engine_lint": "engine_rules",
-    "engine_roofline": "engine_work",
-    "explain": "findings",
-    "flame_graph": "calltree",
-    "folded_stacks": "calltree",
-    "graph_launches": "launch",
-    "idle_causes": "idle",
-    "idle_gaps": "idle",
-    "kernel_types": "temporal",
-    "kernels": "operators",
-    "launch_delays": "launch",
-    "launch_stats": "launch",
-    "orchestration": "gaps",
-    "overlap": "temporal",
-    "phases": "delegates",
-    "provenance": "origins",
-    "plan_graph": "plan",
-    "queue_length": "queues",
-    "queue_summary": "queues",
-    "temporal_breakdown": "temporal",
-}
-
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(import_module(f"torchtrt_viz.analysis.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'torchtrt_viz.analysis' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -16,52 +16,33 @@ import weakref
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from torchtrt_viz._native import native
-from torchtrt_viz.capture.artifacts import keep_alive, write_file
+from torchtrt_viz.capture.artifacts import keep_alive
 from torchtrt_viz.capture.layer_runs import LayerRuns, sort_runs, trex_profile
 from torchtrt_viz.capture.tensorrt_python import contexts_in, is_context, layer_information, layer_profiler
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, OptionError
+from torchtrt_viz.formats.engine.file_set import read_set
+from torchtrt_viz.formats.io.new_file import write_file
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.model.merge import merge
+from torchtrt_viz.model.repair import Repair
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from torchtrt_viz.model.trace_data import TraceData
 
-    from torchtrt_viz.trace import Trace
-
-__all__ = ["Attachment", "attach", "attachments"]
+__all__ = ["LayerAttachment", "attach_layers", "attachments"]
 
 _EXECUTES = ("execute_async_v3", "execute_v2", "execute_async_v2", "execute_async", "execute")
-_living: weakref.WeakSet[Attachment] = weakref.WeakSet()
+A = TypeVar("A", bound="LayerAttachment")
+
+_living: weakref.WeakSet[LayerAttachment] = weakref.WeakSet()
 
 
-def attach(
-    target: Any, *, name: str | None = None, asynchronous: bool = False, replace: bool = False
-) -> Attachment:
-    """Attach a layer profiler to an execution context, or to every context that a module holds.
-
-    >>> with attach(context) as layers:
-    ...     layers.context.execute_async_v3(stream)
-    >>> layers.trace().layers()
-
-    Parameters
-    ----------
-    target
-        An ``IExecutionContext``, or a ``torch.nn.Module`` with TensorRT engines in it.
-    name
-        Name of the engine in tables and files; None: the engine's own.
-    asynchronous
-        Keep enqueues asynchronous; call ``report()`` after each execution, when it has been waited for.
-    replace
-        Take the place of a profiler that is attached already; ``detach()`` puts it back.
-
-    Raises
-    ------
-    OptionError
-        When ``target`` is neither, or a module without engines.
-    CaptureActiveError
-        When a profiler is attached already and ``replace`` is not set.
-    """
+def attach_layers(target: Any, make: type[A], *, name: str | None, asynchronous: bool, replace: bool) -> A:
+    """Attach a layer profiler: see :func:`torchtrt_viz.attach`."""
     found = [(None, target, None)] if is_context(target) else contexts_in(target)
     made: list[_Attached] = []
     try:
@@ -72,18 +53,18 @@ def attach(
         for one in made:
             one.detach()
         raise
-    attachment = Attachment(made)
+    attachment = make(made)
     _living.add(attachment)
     return attachment
 
 
-def attachments() -> list[Attachment]:
+def attachments() -> list[LayerAttachment]:
     """Return the attachments that are attached now."""
     return [attachment for attachment in _living if not attachment.detached]
 
 
-class Attachment:
-    """Layer profilers attached to one or several execution contexts; made by :func:`attach`."""
+class LayerAttachment:
+    """Layer profilers attached to one or several execution contexts; made by :func:`attach_layers`."""
 
     def __init__(self, engines: list[_Attached]) -> None:
         self._engines = engines
@@ -129,7 +110,7 @@ class Attachment:
             for engine in self._engines:
                 engine.detach()
 
-    def __enter__(self) -> Attachment:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -173,7 +154,7 @@ class Attachment:
                 made.append(engine.files(layers, taken))
         return made
 
-    def trace(self) -> Trace:
+    def recorded(self) -> TraceData:
         """Return the layers as a trace: device times summed over executions, with no place on a time axis.
 
         Raises
@@ -181,10 +162,6 @@ class Attachment:
         CaptureError
             When nothing was reported; it says what may be the reason.
         """
-        from torchtrt_viz.loaders import load
-        from torchtrt_viz.merge import merge
-        from torchtrt_viz.trace import Repair, Trace
-
         folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
         sets = self.save(folder.name)
         if not sets:
@@ -193,19 +170,13 @@ class Attachment:
             raise CaptureError(f"no layer was reported: {why}")
         parts = []
         for files in sets:
-            part = load(files[0]) if len(files) == 1 else load(files)
-            assert isinstance(part, Trace)
-            parts.append(part)
+            parts.append(read_set([Source(path) for path in files], LoadOptions()))
         trace = merge(parts) if len(parts) > 1 else parts[0]
         trace.meta["warnings"] = [
             *trace.meta["warnings"],
             *(Repair("not_captured", problem) for problem in self.problems),
         ]
         return keep_alive(trace, folder)
-
-    def layers(self) -> pd.DataFrame:
-        """Return the table of layers: see :meth:`torchtrt_viz.Trace.layers`."""
-        return self.trace().layers()
 
 
 class _Attached:

@@ -1,4 +1,4 @@
-"""`Program`: load a ``.pte``, run it, get its profile."""
+"""A loaded ``.pte``: run it, and take what its tracer recorded."""
 
 from __future__ import annotations
 
@@ -8,68 +8,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from torchtrt_viz.capture import registry
-from torchtrt_viz.capture.options import FORMATS, LEVELS, check_choice, check_path_prefix
+from torchtrt_viz.capture.artifacts import Recorded, keep_alive, load_program
 from torchtrt_viz.capture.proxied import proxied_copy
-from torchtrt_viz.capture.runtime import capture_module, loaded_torch
 from torchtrt_viz.errors import CaptureError, OptionError
+from torchtrt_viz.runtime.modules import capture_module, loaded_torch
+from torchtrt_viz.runtime.profile_settings import FORMATS, LEVELS, check_choice, check_path_prefix
 
 if TYPE_CHECKING:
     from torchtrt_viz._native.capture import Session
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["Program"]
+__all__ = ["LoadedProgram"]
 
 _BACKEND = "TensorRTBackend"
 
 
-class Program:
+class LoadedProgram:
     """A loaded ExecuTorch program, its tracer and its engines, which live and die together.
 
-    >>> program = Program("model.pte", level="layers")
-    >>> y = program(x)
-    >>> program.trace().layers()
-
-    A program that is loaded without ``level`` records nothing by itself; a capture
-    (:func:`torchtrt_viz.profile`, ``%%trtprofile``) records what it runs inside the block, even if it was
-    loaded before.
-
-    Parameters
-    ----------
-    path
-        The ``.pte``.
-    level
-        Detail of the ``TensorRTBackend`` calls from now on: off, delegate, phases or layers. None: what the
-        program carries, or what a capture asks for. A level given here wins over both; with ``"off"`` there
-        is no tracer at all, and no capture can reach the program.
-    format
-        Where layers go: etdump, perfetto or trex (these two also write sidecar files).
-    path_prefix
-        Folder of the sidecar files.
-    options
-        More load-time options, by backend id: ``{"TensorRTBackend": {"torchtrt_profile_level": "phases"}}``.
-    etrecord
-        ETRecord of the program, for operator types and source lines; None: the file of the same stem beside
-        the program, if there is one; False: none.
-    operators
-        Record the operators that the runtime itself calls, not only methods and delegates.
-    time_backends
-        Ids of other delegates whose calls are timed from outside (``torchtrt.delegate``), such as
-        ``("XnnpackBackend",)``: they run behind a proxy, in a copy of the program. Calls obey ``level`` as
-        ours do.
-    share_memory
-        Let methods share planned memory: for a program exported with ``share_mutable_buffers=True``.
-
-    Raises
-    ------
-    CaptureError
-        When the file cannot be loaded; the message names it and what to do.
-    OptionError
-        For an option that cannot be.
-    MissingDependencyError, CompatibilityError
-        Without the executorch that the extension was built with.
+    Parameters and errors are those of :class:`torchtrt_viz.Program`.
     """
 
     def __init__(
@@ -181,7 +141,7 @@ class Program:
         """Return what was recorded since the program was loaded or cleared, as an ETDump file."""
         return self._session.etdump()
 
-    def trace(self) -> Trace:
+    def recorded(self) -> TraceData:
         """Return what was recorded since the program was loaded or cleared.
 
         Raises
@@ -189,8 +149,6 @@ class Program:
         CaptureError
             When the program records nothing: it was loaded without ``level``.
         """
-        from torchtrt_viz.capture.artifacts import Recorded, keep_alive, load_program
-
         if not self._session.blocks():
             raise CaptureError(
                 f"nothing was recorded of {self.path.name}: load it with level='phases' (or delegate, "
@@ -221,7 +179,7 @@ class Program:
         """Whether the program was closed."""
         return self._closed
 
-    def __enter__(self) -> Program:
+    def __enter__(self) -> Self:
         self._check_open()
         return self
 

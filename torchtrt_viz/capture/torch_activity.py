@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from torchtrt_viz.capture.options import CaptureOptions
-from torchtrt_viz.capture.runtime import loaded_torch
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, MissingDependencyError, OptionError
-from torchtrt_viz.loaders.capture_folder import MARK
+from torchtrt_viz.loading.capture_folder import MARK
+from torchtrt_viz.runtime.modules import loaded_torch
 
 __all__ = ["TorchActivity", "chosen_activities", "profiler_active"]
 

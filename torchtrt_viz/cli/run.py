@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchtrt_viz.aot.package import load_package
 from torchtrt_viz.capture.options import options_table
 from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
 from torchtrt_viz.errors import CaptureError, OptionError
 
 if TYPE_CHECKING:
-    from torchtrt_viz.capture.profile import Capture
+    from torchtrt_viz.captures import Capture
 
 
 def _capture_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -74,7 +75,8 @@ def command(
 
     ARGUMENTS go to a script as its own. Options of this command stand before PROGRAM.
     """
-    from torchtrt_viz.capture.profile import profile
+    # slow to import: it needs numpy
+    from torchtrt_viz.captures import profile
 
     given = {name: value for name, value in options.items() if value is not None}
     if output is not None and output.exists() and any(output.iterdir()) and not force:
@@ -120,7 +122,8 @@ def _show(capture: Capture) -> None:
 
 
 def _pte(path: Path, method: str | None, files: tuple[Path, ...]) -> Callable[[], object]:
-    from torchtrt_viz.capture.program import Program
+    # slow to import: it needs numpy
+    from torchtrt_viz.captures import Program
 
     program = Program(path)
     values = _read_inputs(files) if files else _random_inputs(program.describe(method))
@@ -132,7 +135,6 @@ def _pt2(path: Path, files: tuple[Path, ...]) -> Callable[[], object]:
         raise OptionError(
             "--input", None, "a package records no shapes of its inputs: give them (.npy, .npz, .pt)"
         )
-    from torchtrt_viz.export.package import load_package
 
     runner = load_package(path)
     import torch
@@ -193,7 +195,8 @@ def _random_inputs(meta: dict[str, Any]) -> list[Any]:
 
 def _script(path: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> Capture:
     """Run a script as ``python path arguments`` would, inside a capture that a failing script keeps."""
-    from torchtrt_viz.capture.profile import profile
+    # slow to import: it needs numpy
+    from torchtrt_viz.captures import profile
 
     saved_argv, saved_path = sys.argv, list(sys.path)
     sys.argv = [str(path), *arguments]

@@ -19,7 +19,7 @@ from torchtrt_viz.magic.options import MagicOptions
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.capture.profile import Capture
+    from torchtrt_viz.captures import Capture
     from torchtrt_viz.trace import Trace
 
 __all__ = ["check_target", "deliver", "reference"]
@@ -81,7 +81,7 @@ def reference(name: str, namespace: Mapping[str, Any]) -> Trace:
     OptionError
         When nothing suitable has that name.
     """
-    from torchtrt_viz.capture.profile import Capture, last
+    from torchtrt_viz.captures import Capture, last
     from torchtrt_viz.trace import Trace
 
     value = last() if name == "last" and "last" not in namespace else namespace.get(name)
@@ -238,7 +238,7 @@ def _section(heading: str, table: str, frame: pd.DataFrame, columns: list[str], 
 
 
 def _comparison(before: Trace, after: Trace) -> _Section:
-    from torchtrt_viz.analysis.compare import compare
+    from torchtrt_viz.analysis.runs.comparison import compare
 
     table = compare(before, after)
     counts = table["verdict"].value_counts()

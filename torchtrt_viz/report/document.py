@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.report.markup import escape, table
-from torchtrt_viz.widgets import assets
+from torchtrt_viz.scene import assets
 
 if TYPE_CHECKING:
     import pandas as pd

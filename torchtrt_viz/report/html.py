@@ -11,15 +11,16 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.analysis.catalogue import table as table_of
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.formats.io.whole_file import write_atomically
+from torchtrt_viz.model.trace_data import TraceData
 from torchtrt_viz.report.columns import duration
 from torchtrt_viz.report.document import document, table_section, timeline
-from torchtrt_viz.report.files import write_atomically
 from torchtrt_viz.report.markup import escape, facts
 from torchtrt_viz.report.meta import known_facts, warnings_of
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
-from torchtrt_viz.trace import Trace
-from torchtrt_viz.widgets.scene import Scene
+from torchtrt_viz.scene.scene import Scene
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,7 @@ TABLES: dict[str, tuple[str, str]] = {
 
 
 def page(
-    trace: Trace,
+    trace: TraceData,
     *,
     title: str | None = None,
     tables: Sequence[str] = tuple(TABLES),
@@ -64,7 +65,7 @@ def page(
     data = payload(Scene.of(trace), max_spans=max_spans)
     sections = [timeline(data.text, data.left_out, height)]
     for name in tables:
-        frame: pd.DataFrame = getattr(trace, name)()
+        frame: pd.DataFrame = table_of(trace, name)
         if name == "summary":
             frame = _without_folders(frame)
         if name == "questions":
@@ -84,7 +85,7 @@ def page(
 
 
 def write_html(
-    trace: Trace,
+    trace: TraceData,
     path: str | PathLike[str],
     *,
     title: str | None = None,
@@ -126,7 +127,7 @@ def write_html(
     return write_atomically(path, text)
 
 
-def _header(trace: Trace, heading: str, known: list[tuple[str, str]]) -> str:
+def _header(trace: TraceData, heading: str, known: list[tuple[str, str]]) -> str:
     length = trace.duration_ns
     rows = [*known, ("spans", f"{len(trace.spans):,}"), ("tracks", f"{len(trace.tracks):,}")]
     if length is not None:
@@ -135,7 +136,7 @@ def _header(trace: Trace, heading: str, known: list[tuple[str, str]]) -> str:
     return f"<h1>{escape(heading)}</h1>{badge}{facts(rows)}"
 
 
-def _warnings(trace: Trace) -> str:
+def _warnings(trace: TraceData) -> str:
     found = warnings_of(trace)
     if not found:
         return ""

@@ -7,11 +7,11 @@ tokens included. A page is made to be handed on, so only what is named here goes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
-from torchtrt_viz.trace import Trace
+from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["known_facts", "warnings_of"]
 
@@ -38,7 +38,7 @@ _PLAIN = (
 _LONGEST = 400
 
 
-def known_facts(trace: Trace) -> list[tuple[str, str]]:
+def known_facts(trace: TraceData) -> list[tuple[str, str]]:
     """Return the label and text of every allowed entry of ``trace.meta`` that is there."""
     meta = trace.meta
     out: list[tuple[str, str]] = []
@@ -65,20 +65,20 @@ def known_facts(trace: Trace) -> list[tuple[str, str]]:
     return out
 
 
-def _begin(trace: Trace) -> str | None:
+def _begin(trace: TraceData) -> str | None:
     """The wall clock of the first measured span."""
     base = trace.meta.get("base_ns")
     if not isinstance(base, int) or trace.measured.empty:
         return None
     begin = base + int(trace.measured["start_ns"].min())
     try:
-        day = datetime.fromtimestamp(begin // 10**9, timezone.utc)
+        day = datetime.fromtimestamp(begin // 10**9, UTC)
     except (OverflowError, OSError, ValueError):
         return None
     return f"{day:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def warnings_of(trace: Trace, limit: int = 100) -> list[str]:
+def warnings_of(trace: TraceData, limit: int = 100) -> list[str]:
     """Return what the loader mended, left out or could not know, as sentences; file names without folders."""
     out = []
     repairs: list[Any] = list(trace.meta.get("warnings") or [])

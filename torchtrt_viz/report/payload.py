@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtrt_viz import schema
-from torchtrt_viz.widgets.scene import Scene
-from torchtrt_viz.widgets.service import aggregates, minimap
-from torchtrt_viz.widgets.wire import pack
+from torchtrt_viz.model import schema
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.service import aggregates, minimap
+from torchtrt_viz.scene.wire import pack
 
 __all__ = ["DEFAULT_MAX_SPANS", "Payload", "payload"]
 
@@ -267,7 +267,7 @@ def _flows(
 
 def _counters(scene: Scene) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]], str]:
     """Return what each counter is, the samples of all of them in columns, and what is left out."""
-    from torchtrt_viz.widgets.counters import counter_series
+    from torchtrt_viz.scene.counters import counter_series
 
     kept = []
     points = 0

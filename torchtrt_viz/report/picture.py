@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.columns import duration
-from torchtrt_viz.report.files import write_atomically
 from torchtrt_viz.report.markup import escape
-from torchtrt_viz.widgets.scene import Scene
-from torchtrt_viz.widgets.tracks import Track
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.tracks import Track
 
 __all__ = ["svg", "write_svg"]
 

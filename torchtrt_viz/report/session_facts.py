@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from os import PathLike, path
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from torchtrt_viz.report.columns import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.session import Session
+    from torchtrt_viz.model.session_data import SessionData
 
 __all__ = [
     "artifact_link",
@@ -34,7 +34,7 @@ __all__ = [
 _SHOWN = 8
 
 
-def session_name(session: Session) -> str:
+def session_name(session: SessionData) -> str:
     """Return words for the page's heading."""
     ids = sorted({str(s) for s in session.ranks["session"].dropna()})
     sources = [PurePath(str(source)).name for source in session.meta["sources"]]
@@ -42,7 +42,7 @@ def session_name(session: Session) -> str:
     return f"Session {name}" if name else "Session"
 
 
-def session_facts(session: Session) -> list[tuple[str, str]]:
+def session_facts(session: SessionData) -> list[tuple[str, str]]:
     """Return label and text of what is known about the whole session."""
     ranks = session.ranks
     keys = ["session", "rank", "role", "instance", "host"]
@@ -83,12 +83,12 @@ def _listed(values: list[str]) -> str:
 
 def _utc(ns: int) -> str | None:
     try:
-        return f"{datetime.fromtimestamp(ns // 10**9, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+        return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, OSError, ValueError):
         return None
 
 
-def not_whole(session: Session) -> pd.DataFrame:
+def not_whole(session: SessionData) -> pd.DataFrame:
     """Return the recordings that are missing, damaged or not packed, and why.
 
     Columns: ``rank``, ``role``, ``host``, ``cycle``, ``state``, ``file``, ``why``.
@@ -104,7 +104,7 @@ def not_whole(session: Session) -> pd.DataFrame:
     return out
 
 
-def not_here(session: Session) -> str:
+def not_here(session: SessionData) -> str:
     """Say which ranks of the recorded world size left no file and are in no manifest; "" when none."""
     ranks = session.ranks
     worlds = ranks["world_size"].dropna().unique()

@@ -7,10 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torchtrt_viz.analysis.session_imbalance import collective_totals, step_imbalance
+from torchtrt_viz.analysis.session.imbalance import collective_totals, step_imbalance
+from torchtrt_viz.analysis.session.rank_overview import overview
 from torchtrt_viz.errors import OptionError, TorchTrtVizError
+from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.document import document, table_section, timeline
-from torchtrt_viz.report.files import write_atomically
 from torchtrt_viz.report.markup import escape, facts, table
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
 from torchtrt_viz.report.session_facts import (
@@ -23,13 +24,21 @@ from torchtrt_viz.report.session_facts import (
     without_folders,
 )
 from torchtrt_viz.report.session_scene import Align, choose_rows, session_scene
+from torchtrt_viz.report.session_tables import (
+    operators_table,
+    plain,
+    ranks_table,
+    role_columns,
+    skew_table,
+    stragglers_table,
+)
 from torchtrt_viz.report.strips import strips_of_ranks
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.analysis.session_overview import Overview
-    from torchtrt_viz.session import Session
+    from torchtrt_viz.analysis.session.rank_overview import Overview
+    from torchtrt_viz.model.session_data import SessionData
 
 __all__ = ["SECTIONS", "session_page", "write_session_html"]
 
@@ -75,7 +84,7 @@ SECTIONS: dict[str, tuple[str, str]] = {
 
 
 def session_page(
-    session: Session,
+    session: SessionData,
     *,
     title: str | None = None,
     ranks: Sequence[int] | None = None,
@@ -97,7 +106,7 @@ def session_page(
         raise OptionError("max_spans", max_spans, "at least 1000")
     rows = None if ranks is None else _rows_of(session, ranks)
     try:
-        made = session.overview(progress)
+        made = overview(session, progress)
     except TorchTrtVizError:
         if len(session) and not (session.ranks["state"] == "ok").any():
             made = None  # a page about nothing but damage is still what the user needs
@@ -134,7 +143,7 @@ def session_page(
     )
 
 
-def write_session_html(session: Session, path: str | PathLike[str], **options: object) -> Path:
+def write_session_html(session: SessionData, path: str | PathLike[str], **options: object) -> Path:
     """Write a session's report: one page that opens from disk, without a network or a kernel.
 
     Every trace is read once for the tables, and a few again for the timeline.
@@ -172,7 +181,7 @@ def write_session_html(session: Session, path: str | PathLike[str], **options: o
     return write_atomically(path, session_page(session, path=path, **options))  # type: ignore[arg-type]
 
 
-def _rows_of(session: Session, ranks: Sequence[int]) -> list[int]:
+def _rows_of(session: SessionData, ranks: Sequence[int]) -> list[int]:
     """Return the rows of the recordings of these ranks."""
     table_ = session.ranks
     known = {int(rank) for rank in table_["rank"].dropna()}
@@ -191,7 +200,7 @@ def _rows_of(session: Session, ranks: Sequence[int]) -> list[int]:
     return rows
 
 
-def _health(session: Session, page: str | PathLike[str] | None) -> str:
+def _health(session: SessionData, page: str | PathLike[str] | None) -> str:
     """Say at the top whether everything is there and whole."""
     bad, absent = not_whole(session), not_here(session)
     if not len(bad) and not absent:
@@ -212,7 +221,7 @@ def _health(session: Session, page: str | PathLike[str] | None) -> str:
     return f'<div class="health bad">{"<br>".join(parts)}{rows if len(bad) else ""}</div>'
 
 
-def _warnings(session: Session) -> str:
+def _warnings(session: SessionData) -> str:
     """What loading the folder mended or doubted, apart from ranks that are not whole."""
     found = [w for w in session.meta["warnings"] if w.code not in ("missing_rank", "damaged_rank")]
     if not found:
@@ -240,10 +249,8 @@ def _findings(made: Overview) -> str:
     return f'<section id="findings"><h2>What stands out</h2><ul class="findings">{items}</ul></section>'
 
 
-def _ranks(session: Session, made: Overview, max_rows: int, page: str | PathLike[str] | None) -> str:
+def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | PathLike[str] | None) -> str:
     """Return the strips of the ranks, their numbers, and where their recordings lie."""
-    from torchtrt_viz.report.session_tables import ranks_table
-
     count = made.strips.drop_duplicates(["session", "rank", "role", "instance", "host", "cycle", "stage"])
     more = len(count) - _MOST_STRIPS
     left = f" The first {_MOST_STRIPS} of {len(count):,} are drawn." if more > 0 else ""
@@ -274,7 +281,7 @@ def _ranks(session: Session, made: Overview, max_rows: int, page: str | PathLike
 
 
 def _timeline(
-    session: Session,
+    session: SessionData,
     rows: Sequence[int],
     asked: Sequence[int] | None,
     limit: int,
@@ -301,14 +308,6 @@ def _timeline(
 
 def _frames(made: Overview) -> dict[str, pd.DataFrame]:
     """Return the tables in the order of the page, without columns that are the same in every row."""
-    from torchtrt_viz.report.session_tables import (
-        operators_table,
-        plain,
-        role_columns,
-        skew_table,
-        stragglers_table,
-    )
-
     frames = {
         "roles": made.roles,
         "by_role": role_columns(made.by_role),

@@ -9,11 +9,11 @@ import pandas as pd
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
 from torchtrt_viz.report.strips import rank_label
-from torchtrt_viz.widgets.scene import Part, Scene
+from torchtrt_viz.scene.scene import Part, Scene
 
 if TYPE_CHECKING:
-    from torchtrt_viz.session import Session
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.session_data import SessionData
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Align", "choose_rows", "session_scene"]
 
@@ -22,7 +22,7 @@ _MOSTLY_EMPTY = 20
 _KEYS = ("session", "rank", "role", "instance", "host")
 
 
-def choose_rows(session: Session, stragglers: pd.DataFrame, limit: int) -> list[int]:
+def choose_rows(session: SessionData, stragglers: pd.DataFrame, limit: int) -> list[int]:
     """Choose rows of ``session.ranks``: of every role in turn the slowest, then the fastest, and so on."""
     ranks = session.ranks
     order = {_key(row): position for position, row in enumerate(stragglers.to_dict("records"))}
@@ -46,7 +46,7 @@ def _key(record: dict[object, object]) -> tuple[object, ...]:
     return tuple(None if pd.isna(record[key]) else record[key] for key in _KEYS)  # type: ignore[call-overload]
 
 
-def session_scene(session: Session, rows: Sequence[int], align: Align) -> tuple[Scene | None, str]:
+def session_scene(session: SessionData, rows: Sequence[int], align: Align) -> tuple[Scene | None, str]:
     """Build the timeline of some recordings.
 
     Parameters
@@ -69,7 +69,7 @@ def session_scene(session: Session, rows: Sequence[int], align: Align) -> tuple[
         When clocks are asked for and a recording has none.
     """
     ranks = session.ranks
-    traces: list[Trace] = []
+    traces: list[TraceData] = []
     hosts: list[str | None] = []
     labels: list[str] = []
     sessions = ranks["session"].nunique(dropna=False) > 1
@@ -91,7 +91,7 @@ def session_scene(session: Session, rows: Sequence[int], align: Align) -> tuple[
     return Scene(parts, note), note
 
 
-def _far_apart(traces: list[Trace], bases: list[int]) -> bool:
+def _far_apart(traces: list[TraceData], bases: list[int]) -> bool:
     """Whether an axis that holds all of them would be mostly empty."""
     spans = [(base, trace.measured) for base, trace in zip(bases, traces, strict=True)]
     begins = [base + int(rows["start_ns"].min()) for base, rows in spans if len(rows)]
@@ -100,7 +100,7 @@ def _far_apart(traces: list[Trace], bases: list[int]) -> bool:
     return bool(begins) and max(ends, default=0) - min(begins) > _MOSTLY_EMPTY * max(lengths)
 
 
-def _shifts(traces: list[Trace], hosts: list[str | None], align: Align) -> tuple[list[int], str]:
+def _shifts(traces: list[TraceData], hosts: list[str | None], align: Align) -> tuple[list[int], str]:
     bases = [trace.meta.get("base_ns") for trace in traces]
     known = [int(base) for base in bases if base is not None]
     clocks = len(known) == len(traces)

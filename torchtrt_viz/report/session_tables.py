@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.analysis.session_overview import Overview
-    from torchtrt_viz.session import Session
+    from torchtrt_viz.analysis.session.rank_overview import Overview
+    from torchtrt_viz.model.session_data import SessionData
 
 __all__ = [
     "operators_table",
@@ -41,7 +41,7 @@ def _one(column: pd.Series) -> bool:
     return int(column.nunique(dropna=False)) == 1
 
 
-def ranks_table(session: Session, made: Overview) -> pd.DataFrame:
+def ranks_table(session: SessionData, made: Overview) -> pd.DataFrame:
     """Return one row a recording: whose it is, its state and totals, and ``recording`` (its path).
 
     A recording that could not be read has no totals.

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchtrt_viz.analysis.words import count
+from torchtrt_viz.analysis.catalogue import table as table_of
+from torchtrt_viz.analysis.core.humanize import count
 from torchtrt_viz.report.columns import duration, one_line, show
 from torchtrt_viz.report.markup import escape
 from torchtrt_viz.report.meta import warnings_of
-from torchtrt_viz.widgets.scene import Scene
-from torchtrt_viz.widgets.tracks import Track
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.tracks import Track
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["SYNTHETIC", "scene_html", "static_html", "static_text", "table_html"]
 
@@ -42,7 +43,7 @@ _HEADINGS = {
 }
 
 
-def static_html(trace: Trace, *, tracks: int = 12, rows: int = 10) -> str:
+def static_html(trace: TraceData, *, tracks: int = 12, rows: int = 10) -> str:
     """Return a summary of a trace that survives every viewer's sanitiser: strip of tracks, top operators.
 
     Parameters
@@ -79,7 +80,7 @@ def scene_html(scene: Scene, *, tracks: int = 12) -> str:
     return f'<div style="font-size:13px"><b>{escape(words)}</b>{SYNTHETIC if synthetic else ""}{strips}</div>'
 
 
-def static_text(trace: Trace, *, rows: int = 10, width: int = 64) -> str:
+def static_text(trace: TraceData, *, rows: int = 10, width: int = 64) -> str:
     """Return the same as plain text: a line per track, then the top operators and kernels."""
     scene = Scene.of(trace)
     lines = [_headline(trace) + ("  [SYNTHETIC DATA]" if trace.meta.get("synthetic") else "")]
@@ -102,7 +103,7 @@ def static_text(trace: Trace, *, rows: int = 10, width: int = 64) -> str:
     return "\n".join(lines)
 
 
-def _headline(trace: Trace) -> str:
+def _headline(trace: TraceData) -> str:
     words = [f"{len(trace.spans):,} spans on {len(trace.tracks):,} tracks"]
     if trace.duration_ns is not None:
         words.append(duration(trace.duration_ns))
@@ -160,8 +161,8 @@ def _strip(scene: Scene, section: str, limit: int) -> str:
     return "".join(out)
 
 
-def _top(trace: Trace, name: str, rows: int) -> pd.DataFrame | None:
-    frame: pd.DataFrame = getattr(trace, name)()
+def _top(trace: TraceData, name: str, rows: int) -> pd.DataFrame | None:
+    frame = table_of(trace, name)
     if frame.empty:
         return None
     known = [column for column in _TOP_COLUMNS[name] if column in frame.columns]

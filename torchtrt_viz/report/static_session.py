@@ -11,8 +11,8 @@ from torchtrt_viz.report.static_html import SYNTHETIC, table_html
 from torchtrt_viz.report.strips import strips_of_ranks
 
 if TYPE_CHECKING:
-    from torchtrt_viz.analysis.session_overview import Overview
-    from torchtrt_viz.session import Session
+    from torchtrt_viz.analysis.session.rank_overview import Overview
+    from torchtrt_viz.model.session_data import SessionData
 
 __all__ = ["session_static_html"]
 
@@ -20,7 +20,7 @@ _MOST_STRIPS = 12
 _RANK_COLUMNS = ("session", "rank", "role", "instance", "host", "cycle", "stage", "state", "format")
 
 
-def session_static_html(session: Session, made: Overview | None, *, rows: int = 10) -> str:
+def session_static_html(session: SessionData, made: Overview | None, *, rows: int = 10) -> str:
     """Return a summary that survives every viewer's sanitiser.
 
     Parameters
@@ -63,7 +63,7 @@ def session_static_html(session: Session, made: Overview | None, *, rows: int = 
     return "".join(parts)
 
 
-def _health(session: Session, rows: int) -> str:
+def _health(session: SessionData, rows: int) -> str:
     bad, absent = not_whole(session), not_here(session)
     words = [escape(absent)] if absent else []
     if len(bad):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from contextlib import AbstractContextManager
 
-from torchtrt_viz.serving.config import ProfileConfig
-from torchtrt_viz.serving.local import LocalProfiler
-from torchtrt_viz.serving.profiler import EngineStep
-from torchtrt_viz.serving.status import ArtifactStatus, ProfileStatus
+from torchtrt_viz.serving.contract.config import ProfileConfig
+from torchtrt_viz.serving.contract.status import ArtifactStatus, ProfileStatus
+from torchtrt_viz.serving.rank.local import LocalProfiler
+from torchtrt_viz.serving.rank.profiler import EngineStep
 
 __all__ = [
     "engine_step",
@@ -35,7 +35,7 @@ def local_profiler() -> LocalProfiler:
 def start_profile(
     config: ProfileConfig, *, window: bool = False, session_id: str | None = None
 ) -> ProfileStatus:
-    """Start a session; see :meth:`torchtrt_viz.serving.local.LocalProfiler.start_profile`.
+    """Start a session; see :meth:`torchtrt_viz.serving.LocalProfiler.start_profile`.
 
     Call it on the thread that runs the engine, or have called ``local_profiler().attach()`` there.
     """
@@ -43,7 +43,7 @@ def start_profile(
 
 
 def stop_profile() -> ProfileStatus:
-    """Stop the session; see :meth:`torchtrt_viz.serving.local.LocalProfiler.stop_profile`."""
+    """Stop the session; see :meth:`torchtrt_viz.serving.LocalProfiler.stop_profile`."""
     return local_profiler().stop_profile()
 
 
@@ -53,10 +53,10 @@ def profile_status() -> ProfileStatus:
 
 
 def wait_for_profile_artifacts(timeout: float | None = None) -> list[ArtifactStatus]:
-    """Wait for archives; see :meth:`torchtrt_viz.serving.local.LocalProfiler.wait_for_profile_artifacts`."""
+    """Wait for archives; see :meth:`torchtrt_viz.serving.LocalProfiler.wait_for_profile_artifacts`."""
     return local_profiler().wait_for_profile_artifacts(timeout)
 
 
 def engine_step() -> AbstractContextManager[EngineStep]:
-    """Wrap one step of the engine; see :meth:`torchtrt_viz.serving.profiler.RankProfiler.engine_step`."""
+    """Wrap one step of the engine; see :meth:`torchtrt_viz.serving.RankProfiler.engine_step`."""
     return local_profiler().engine_step()

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz.analysis.device.host_gpu_time import host_gpu as host_gpu_table
+from torchtrt_viz.analysis.device.memory_use import memory as memory_table
+from torchtrt_viz.analysis.device.operator_tables import kernels as kernel_table
+from torchtrt_viz.analysis.engine.layer_table import layers as layer_table
 from torchtrt_viz.errors import MissingDependencyError, OptionError
 from torchtrt_viz.report.columns import duration, one_line
 
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["CHARTS", "gaps", "host_gpu", "iterations", "kernels", "layers", "memory", "modules", "phases"]
 
@@ -29,7 +33,9 @@ _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _LONGEST_LABEL = 46
 
 
-def layers(trace: Trace, *, engine: str | None = None, top: int = 30, height: int | None = None) -> go.Figure:
+def layers(
+    trace: TraceData, *, engine: str | None = None, top: int = 30, height: int | None = None
+) -> go.Figure:
     """Layers of the engines by time, longest first; colours say host or GPU.
 
     Parameters
@@ -46,7 +52,7 @@ def layers(trace: Trace, *, engine: str | None = None, top: int = 30, height: in
     OptionError
         For an engine that the trace does not have.
     """
-    frame = trace.layers()
+    frame = layer_table(trace)
     if engine is not None:
         known = frame["engine"].dropna().unique().tolist()
         if engine not in known:
@@ -58,14 +64,14 @@ def layers(trace: Trace, *, engine: str | None = None, top: int = 30, height: in
     return _bars(shown, title, height)
 
 
-def kernels(trace: Trace, *, top: int = 30, height: int | None = None) -> go.Figure:
+def kernels(trace: TraceData, *, top: int = 30, height: int | None = None) -> go.Figure:
     """Device work by name: sums of durations on the GPU, which is not wall time where streams overlap."""
-    frame = trace.kernels()
+    frame = kernel_table(trace)
     shown = frame.head(top).assign(domain="gpu")
     return _bars(shown, "GPU work by name, sums of durations", height)
 
 
-def phases(trace: Trace, *, delegate: str | None = None, height: int = 380) -> go.Figure:
+def phases(trace: TraceData, *, delegate: str | None = None, height: int = 380) -> go.Figure:
     """Phases of every delegate call, stacked per call in the order of time: host time.
 
     Parameters
@@ -123,9 +129,9 @@ def phases(trace: Trace, *, delegate: str | None = None, height: int = 380) -> g
     return figure
 
 
-def host_gpu(trace: Trace, *, height: int = 380) -> go.Figure:
+def host_gpu(trace: TraceData, *, height: int = 380) -> go.Figure:
     """Where the whole window went on either side: shares that overlap, and are not to be added."""
-    frame = trace.host_gpu()
+    frame = host_gpu_table(trace)
     frame = frame[frame["pct"].notna() & (frame["measure"] != "window")]
     figure = _figure("Host and GPU: share of the whole window (shares overlap)", height)
     color = {"host": HOST[0], "gpu": GPU[0], "both": "#7a6a9c"}
@@ -149,9 +155,9 @@ def host_gpu(trace: Trace, *, height: int = 380) -> go.Figure:
     return figure
 
 
-def memory(trace: Trace, *, height: int = 360) -> go.Figure:
+def memory(trace: TraceData, *, height: int = 360) -> go.Figure:
     """Memory in use and held over time, per device, as steps."""
-    frame = trace.memory()
+    frame = memory_table(trace)
     figure = _figure("Memory over time", height)
     begin = _begin(trace)
     t_scale, t_unit = _scale(frame["ts_ns"] - begin) if len(frame) else (1.0, "ns")
@@ -179,7 +185,7 @@ def memory(trace: Trace, *, height: int = 360) -> go.Figure:
     return figure
 
 
-def gaps(trace: Trace, *, level: str = "delegates", height: int = 360) -> go.Figure:
+def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go.Figure:
     """How long the gaps are: between delegate calls on the host, or idle gaps of the GPU's streams.
 
     Parameters
@@ -240,7 +246,7 @@ def gaps(trace: Trace, *, level: str = "delegates", height: int = 360) -> go.Fig
     return figure
 
 
-def iterations(trace: Trace, *, height: int = 360) -> go.Figure:
+def iterations(trace: TraceData, *, height: int = 360) -> go.Figure:
     """Length of every iteration, and their distribution; warm-up is drawn apart."""
     from torchtrt_viz.analysis import iterations as table
 
@@ -279,7 +285,7 @@ def iterations(trace: Trace, *, height: int = 360) -> go.Figure:
 
 
 def modules(
-    trace: Trace,
+    trace: TraceData,
     *,
     value: str = "host",
     kind: str = "icicle",
@@ -451,7 +457,7 @@ def _scale(values: pd.Series) -> tuple[float, str]:
     return next((size, unit) for size, unit in _UNITS if most >= size or size == 1.0)
 
 
-def _begin(trace: Trace) -> int:
+def _begin(trace: TraceData) -> int:
     measured = trace.measured
     return int(measured["start_ns"].min()) if len(measured) else 0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.errors import MissingDependencyError
-from torchtrt_viz.widgets.kept import KeepsStaticForm
 from torchtrt_viz.widgets.spans_of import KNOWN
+from torchtrt_viz.widgets.static_form import KeepsStaticForm
 from torchtrt_viz.widgets.table import Table
 from torchtrt_viz.widgets.timeline import Timeline
 
@@ -16,7 +16,7 @@ except ImportError as error:
     raise MissingDependencyError("ipywidgets", "lab", "put widgets together") from error
 
 if TYPE_CHECKING:
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Explorer"]
 
@@ -41,7 +41,7 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
         What is selected in the timeline.
     """
 
-    def __init__(self, trace: Trace, *, height: int = 360, theme: str = "auto", **options: Any) -> None:
+    def __init__(self, trace: TraceData, *, height: int = 360, theme: str = "auto", **options: Any) -> None:
         self.trace = trace
         self.timeline = Timeline(trace, height=height, theme=theme, **options)
         self.tables: dict[str, Table] = {}

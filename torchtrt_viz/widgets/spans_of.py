@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["KNOWN", "rows_of"]
 
@@ -36,7 +36,9 @@ KNOWN: dict[str, _Source] = {
 }
 
 
-def rows_of(trace: Trace, table: str, selection: pd.DataFrame, by: Sequence[str] = ()) -> NDArray[np.int64]:
+def rows_of(
+    trace: TraceData, table: str, selection: pd.DataFrame, by: Sequence[str] = ()
+) -> NDArray[np.int64]:
     """Return the rows of ``trace.spans`` that the chosen rows of a table were made of.
 
     Parameters
@@ -70,8 +72,8 @@ def rows_of(trace: Trace, table: str, selection: pd.DataFrame, by: Sequence[str]
     return np.unique(np.concatenate(out)) if out else np.empty(0, np.int64)
 
 
-def _has(trace: Trace, known: dict[str, NDArray[Any]], name: str, wanted: Any) -> NDArray[np.bool_]:
-    from torchtrt_viz.analysis.attributes import attribute
+def _has(trace: TraceData, known: dict[str, NDArray[Any]], name: str, wanted: Any) -> NDArray[np.bool_]:
+    from torchtrt_viz.analysis.core.attributes import attribute
 
     if name not in known:
         known[name] = attribute(trace, np.arange(len(trace.spans)), name)

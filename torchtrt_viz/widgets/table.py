@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz.analysis.catalogue import table as table_of
 from torchtrt_viz.errors import MissingDependencyError, OptionError, TorchTrtVizError
 from torchtrt_viz.report.columns import show
 from torchtrt_viz.report.table import with_units, write_table
-from torchtrt_viz.widgets import assets
-from torchtrt_viz.widgets.kept import KeepsStaticForm, kept_id
+from torchtrt_viz.scene import assets
 from torchtrt_viz.widgets.spans_of import KNOWN, rows_of
+from torchtrt_viz.widgets.static_form import KeepsStaticForm, kept_id
 
 try:
     import anywidget
@@ -26,7 +27,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.trace_data import TraceData
     from torchtrt_viz.widgets.timeline import Timeline
 
 __all__ = ["Table"]
@@ -52,7 +53,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         Which table of the trace: operators, kernels, delegates, phases or layers.
     by
         What else tells operators apart: shape, dtype, op_type, module, source, stack, track, iteration,
-        run_id, kind (see :func:`torchtrt_viz.analysis.operators.operators`).
+        run_id, kind (see :func:`torchtrt_viz.analysis.operators`).
     timeline
         Timeline to link with: chosen rows mark their spans there, spans selected there mark their rows here.
     max_rows
@@ -86,7 +87,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def __init__(
         self,
-        what: Trace | pd.DataFrame,
+        what: TraceData | pd.DataFrame,
         table: str = "operators",
         *,
         by: str | Sequence[str] = (),
@@ -98,7 +99,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         import pandas as pd
 
         given = what if isinstance(what, pd.DataFrame) else None
-        self.trace: Trace | None = None if isinstance(what, pd.DataFrame) else what
+        self.trace: TraceData | None = None if isinstance(what, pd.DataFrame) else what
         if self.trace is not None and table not in KNOWN:
             raise OptionError("table", table, f"one of {', '.join(KNOWN)}")
         if by and (self.trace is None or table != "operators"):
@@ -160,7 +161,8 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def _compute(self, by: list[str]) -> pd.DataFrame:
         options = {"by": by} if by else {}
-        frame: pd.DataFrame = getattr(self.trace, self.table)(**options)
+        assert self.trace is not None, "only the table of a trace is grouped again"
+        frame: pd.DataFrame = table_of(self.trace, self.table, **options)
         return frame
 
     def _regroup(self, change: dict[str, Any]) -> None:
@@ -204,7 +206,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self.send({**answer, "reply": content.get("id")})
 
     def _data(self) -> dict[str, Any]:
-        from torchtrt_viz.analysis.attributes import ATTRIBUTES
+        from torchtrt_viz.analysis.core.attributes import ATTRIBUTES
 
         frame = self.frame
         headers = with_units(frame).columns.tolist()

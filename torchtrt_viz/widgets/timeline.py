@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtrt_viz.errors import MissingDependencyError, OptionError
-from torchtrt_viz.widgets import assets
-from torchtrt_viz.widgets.kept import KeepsStaticForm, kept_id
-from torchtrt_viz.widgets.scene import Rows, Scene
-from torchtrt_viz.widgets.service import Service
+from torchtrt_viz.scene import assets
+from torchtrt_viz.scene.scene import Rows, Scene
+from torchtrt_viz.scene.service import Service
+from torchtrt_viz.widgets.static_form import KeepsStaticForm, kept_id
 
 try:
     import anywidget
@@ -28,7 +28,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.trace import Trace
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Timeline"]
 
@@ -91,7 +91,7 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def __init__(
         self,
-        trace: Trace | Sequence[Trace] | Any,
+        trace: TraceData | Sequence[TraceData] | Any,
         *,
         height: int = 420,
         theme: str = "auto",
@@ -334,7 +334,7 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         if content.get("op") == "picture":
             path = self._pictures.pop(str(content.get("id")), None)
             if path is not None and buffers:
-                from torchtrt_viz.report.files import write_atomically
+                from torchtrt_viz.formats.io.whole_file import write_atomically
 
                 write_atomically(path, bytes(buffers[0]))
             return

@@ -11,21 +11,6 @@ are random.
 - `demo`: one function that runs it all and records it.
 """
 
-from __future__ import annotations
+import lazy_loader as _lazy
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from torchtrt_viz.examples.serving_pd.demo import run_demo
-    from torchtrt_viz.examples.serving_pd.engine import PDEngine
-
-__all__ = ["PDEngine", "run_demo"]
-
-_HOME = {"PDEngine": "engine", "run_demo": "demo"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"torchtrt_viz.examples.serving_pd.{_HOME[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

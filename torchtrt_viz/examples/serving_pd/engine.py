@@ -15,8 +15,8 @@ from typing import Any
 from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.examples.serving_pd.model import ModelSize
 from torchtrt_viz.examples.serving_pd.worker import WorkerSpec, run_worker
-from torchtrt_viz.serving.pipes import PipeHub
-from torchtrt_viz.serving.settings import Settings
+from torchtrt_viz.serving.contract.settings import Settings
+from torchtrt_viz.serving.control.pipes import PipeHub
 
 __all__ = ["PDEngine", "Request"]
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-
 from torchtrt_viz.examples.serving_pd.model import KVCache, ModelSize, TinyTransformer
-from torchtrt_viz.serving.annotations import unrecorded
-from torchtrt_viz.serving.identity import RankIdentity
-from torchtrt_viz.serving.profiler import RankProfiler
-from torchtrt_viz.serving.settings import Settings
-from torchtrt_viz.serving.worker import ProfileWorker
+from torchtrt_viz.serving.contract.identity import RankIdentity
+from torchtrt_viz.serving.contract.settings import Settings
+from torchtrt_viz.serving.control.worker import ProfileWorker
+from torchtrt_viz.serving.rank.annotations import unrecorded
+from torchtrt_viz.serving.rank.profiler import RankProfiler
 
 __all__ = ["WorkerSpec", "run_worker"]
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Made from torchtrt_viz/widgets/wire.py, which says how. Do not edit.
+// Made from torchtrt_viz/scene/wire.py, which says how. Do not edit.
 
 /** Per message its columns and the type of their values; "?": may be missing, is null then. */
 export const MESSAGES = /** @type {const} */ ({

@@ -1,0 +1,173 @@
+"""The work of devices in a trace: kernels, copies, fills and collectives, sorted into classes.
+
+Ranges that merely annotate a GPU stream, synchronisation records and layers are not work: counting them
+would count kernels twice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.core.cache import kept
+from torchtrt_viz.analysis.core.intervals import IntervalSet, merge
+from torchtrt_viz.analysis.core.masks import among, ints, measured, names_matching
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["CLASSES", "DEVICE_KINDS", "DeviceWork", "device_work"]
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+DEVICE_KINDS = ("kernel", "memcpy", "memset", "communication")
+CLASSES = ("compute", "communication", "copy", "fill")
+
+
+class _Collective:
+    """Names of collectives' kernels, as `re.Pattern.search` finds them."""
+
+    #: Every name that the pattern finds holds one of these; most kernels hold none, and are passed over.
+    WORDS = ("ccl", "nvshmem", "reduce", "lamport", "multimem_all")
+    PATTERN = re.compile(
+        r"nccl\w*Kernel|nccl\w*DevKernel|ncclDev|^nccl|rccl|mscclpp|nvshmem|oneShotAllReduce|twoShotAllReduce"
+        r"|cross_device_reduce|all_?reduce_kernel|allreduce_fusion|lamport|quickreduce|multimem_all",
+        re.IGNORECASE,
+    )
+
+    def search(self, name: str) -> re.Match[str] | None:
+        """Return where the pattern is found, None where it is not."""
+        low = name.lower()
+        return self.PATTERN.search(name) if any(word in low for word in self.WORDS) else None
+
+
+_COMMUNICATION = _Collective()
+_COPY = re.compile(r"^Memcpy\b|^dma|^MEMORY_COPY_|^(Copy)(Host|Device|Buffer)|__amd_rocclr_copy")
+_FILL = re.compile(r"^Memset\b|__amd_rocclr_fill|^FillBuffer")
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """Measured device work, one entry per span, ordered by start.
+
+    Attributes
+    ----------
+    row
+        Row of ``trace.spans``.
+    start, end
+        ns on the trace's base.
+    kind
+        Position in `CLASSES`.
+    track
+        Row of ``trace.tracks``.
+    device
+        Device index, -1 where the trace does not say.
+    """
+
+    row: Ints
+    start: Ints
+    end: Ints
+    kind: NDArray[np.int8]
+    track: NDArray[np.int32]
+    device: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def dur(self) -> Ints:
+        """Durations in ns."""
+        return self.end - self.start
+
+    def of(self, mask: Mask) -> DeviceWork:
+        """Return the part where ``mask`` is true."""
+        return DeviceWork(
+            self.row[mask],
+            self.start[mask],
+            self.end[mask],
+            self.kind[mask],
+            self.track[mask],
+            self.device[mask],
+        )
+
+    def is_class(self, *names: str) -> Mask:
+        """Say for each entry whether its class is one of ``names``."""
+        out: Mask = np.zeros(len(self.kind), bool)
+        for name in names:
+            out |= self.kind == CLASSES.index(name)
+        return out
+
+    def busy(self, *names: str) -> IntervalSet:
+        """Return when anything (of these classes) ran, as a set of intervals."""
+        if not names:
+            return merge(self.start, self.end)
+        mask = self.is_class(*names)
+        return merge(self.start[mask], self.end[mask])
+
+    def devices(self) -> list[int]:
+        """Return the device indices that occur, -1 for unknown."""
+        return [int(device) for device in np.unique(self.device)]
+
+
+def work_mask(trace: TraceData) -> Mask:
+    """Say for each span whether it is measured device work."""
+    spans = trace.spans
+    return among(spans["domain"], ("gpu",)) & among(spans["kind"], DEVICE_KINDS) & measured(trace)
+
+
+def classify(trace: TraceData, rows: Ints) -> NDArray[np.int8]:
+    """Return the class (position in `CLASSES`) of spans, as if each were device work.
+
+    The kind that the loader gave decides; a span of kind kernel is looked at by name, because collectives,
+    and on some platforms copies and fills, are recorded as kernels.
+    """
+    spans = trace.spans
+    out = np.zeros(len(rows), np.int8)
+    kind = spans["kind"].iloc[rows]
+    kernel = among(kind, ("kernel",))
+    names = spans["name"]
+    out[kernel & names_matching(names, _COMMUNICATION, rows)] = CLASSES.index("communication")
+    out[kernel & names_matching(names, _COPY, rows)] = CLASSES.index("copy")
+    out[kernel & names_matching(names, _FILL, rows)] = CLASSES.index("fill")
+    out[among(kind, ("communication",))] = CLASSES.index("communication")
+    out[among(kind, ("memcpy",))] = CLASSES.index("copy")
+    out[among(kind, ("memset",))] = CLASSES.index("fill")
+    return out
+
+
+def device_work(trace: TraceData) -> DeviceWork:
+    """Return the measured device work of a trace, ordered by start (then by end, then by row)."""
+    return kept(trace, "device work", _COLUMNS, lambda: _device_work(trace))
+
+
+_COLUMNS = ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns")
+
+
+def _device_work(trace: TraceData) -> DeviceWork:
+    spans = trace.spans
+    rows = np.flatnonzero(work_mask(trace))
+    start = ints(spans["start_ns"])[rows]
+    order = np.argsort(start, kind="stable")
+    end = start + spans["dur_ns"].to_numpy()[rows]
+    if (np.diff(start[order]) == 0).any():
+        order = np.lexsort((end, start))
+    rows, start, end = rows[order], start[order], end[order]
+    track = spans["track"].to_numpy()[rows]
+    parts = (rows, start, end, classify(trace, rows), track, track_devices(trace)[track])
+    for part in parts:
+        part.flags.writeable = False  # several analyses look at the same
+    return DeviceWork(*parts)
+
+
+def track_devices(trace: TraceData) -> Ints:
+    """Return the device index of every track, -1 where unknown."""
+    devices = trace.tracks["device"]
+    return devices.to_numpy(dtype=np.int64, na_value=-1)
+
+
+def device_label(device: int) -> object:
+    """Return a device index as tables show it: NA where unknown."""
+    return pd.NA if device < 0 else device

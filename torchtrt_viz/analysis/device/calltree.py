@@ -1,0 +1,269 @@
+"""Call trees and flame graphs: who called whom, and where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.core.ancestry import nearest
+from torchtrt_viz.analysis.core.device_work import device_work
+from torchtrt_viz.analysis.core.groups import exact_sums
+from torchtrt_viz.analysis.core.links import launches
+from torchtrt_viz.analysis.core.masks import among, choice, codes, measured
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.schema import KINDS
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["call_tree", "flame_graph", "folded_stacks"]
+
+Ints = NDArray[np.int64]
+
+_STEP = "ProfilerStep"
+
+
+def call_tree(
+    trace: TraceData,
+    *,
+    value: str = "host",
+    kinds: Iterable[str] | None = None,
+    by_thread: bool = False,
+    by_step: bool = False,
+) -> pd.DataFrame:
+    """Calls with the same path of names above them, merged: a tree of who called whom.
+
+    The path is that of the recorded nesting: Python frames, annotations, operators, runtime calls. Spans of
+    kinds that are left out are skipped, their children move up.
+
+    Parameters
+    ----------
+    value
+        ``host``: host time; ``gpu``: the durations of the device work that was launched, so that the tree
+        shows which code the device works for.
+    kinds
+        Kinds of host spans to keep; None: all.
+    by_thread
+        Keep threads apart: their labels are the roots.
+    by_step
+        Keep the profiler's steps apart; otherwise they are all one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``node``
+            Number of the node; parents come before their children.
+        ``parent``
+            Number of the caller's node; -1 for roots.
+        ``depth``
+            0 for roots.
+        ``name``, ``kind``
+            Of the calls; kind ``thread`` for threads.
+        ``calls``
+            Number of calls.
+        ``total_ns``
+            Time of the calls with everything inside them, ns: host time, or the sum of the durations of
+            device work (not wall time).
+        ``self_ns``
+            The part of it spent in (or launched by) the calls themselves, ns.
+
+    Overlapping spans of one thread are siblings.
+    """
+    choice("value", value, ("host", "gpu"))
+    spans = trace.spans
+    mask = among(spans["domain"], ("host",)) & measured(trace)
+    if kinds is not None:
+        wanted = tuple(kinds)
+        for kind in wanted:
+            if kind not in KINDS:
+                raise OptionError("kinds", kind, "some of " + ", ".join(KINDS))
+        mask &= among(spans["kind"], wanted)
+    rows = np.flatnonzero(mask)
+    parent = nearest(spans["parent"].to_numpy(), mask)
+    node_of, nodes = _merge(trace, rows, parent, by_thread, by_step)
+    dur = spans["dur_ns"].to_numpy()
+    if value == "host":
+        children = np.zeros(len(spans), np.int64)
+        inner = rows[parent[rows] >= 0]
+        np.add.at(children, parent[inner], dur[inner])
+        # children that overlap each other cannot cover more than their parent
+        own = dur[rows] - np.minimum(children[rows], dur[rows])
+        total = exact_sums(node_of[rows], dur[rows], len(nodes))
+        self_ns = exact_sums(node_of[rows], own, len(nodes))
+        if by_thread:
+            total = _roll_up(nodes, total, only_threads=True)
+    else:
+        self_ns = _launched(trace, node_of, parent, mask, len(nodes))
+        total = _roll_up(nodes, self_ns, only_threads=False)
+    return nodes.assign(total_ns=total, self_ns=self_ns)
+
+
+def _merge(
+    trace: TraceData, rows: Ints, parent: Ints, by_thread: bool, by_step: bool
+) -> tuple[Ints, pd.DataFrame]:
+    """Give every call its node, level by level."""
+    spans = trace.spans
+    name = codes(spans["name"]).astype(np.int64)
+    kind = codes(spans["kind"]).astype(np.int64)
+    track = spans["track"].to_numpy()
+    names = spans["name"].cat.categories.to_numpy(dtype=object)
+    steps = np.flatnonzero(among(spans["kind"], ("step",)))
+    if len(steps) and not by_step:
+        names = np.append(names, _STEP)
+        name[steps] = len(names) - 1
+    node_of = np.full(len(spans), -1, np.int64)
+    width = len(names) + 1
+    parts: list[dict[str, Any]] = []
+    count = 0
+    root_of = np.full(len(trace.tracks), -1, np.int64)
+    if by_thread:
+        used = np.unique(track[rows])
+        root_of[used] = np.arange(len(used))
+        labels = trace.tracks["label"].to_numpy(dtype=object)[used]
+        parts.append(
+            {
+                "parent": np.full(len(used), -1),
+                "depth": np.zeros(len(used)),
+                "name": labels,
+                "kind": np.full(len(used), "thread", dtype=object),
+                "calls": np.ones(len(used)),
+            }
+        )
+        count = len(used)
+    level = rows[parent[rows] < 0]
+    depth = int(by_thread)
+    waiting = rows[parent[rows] >= 0]
+    while len(level):
+        above = np.where(parent[level] >= 0, node_of[np.maximum(parent[level], 0)], root_of[track[level]])
+        key = ((above + 1) * width + name[level] + 1) * len(KINDS) + kind[level]
+        unique, first, inverse, calls = np.unique(
+            key, return_index=True, return_inverse=True, return_counts=True
+        )
+        node_of[level] = count + inverse.reshape(-1)
+        named = name[level[first]]
+        parts.append(
+            {
+                "parent": above[first],
+                "depth": np.full(len(unique), depth),
+                "name": np.where(named >= 0, names[np.maximum(named, 0)], ""),
+                "kind": np.array(KINDS, dtype=object)[kind[level[first]]],
+                "calls": calls,
+            }
+        )
+        count += len(unique)
+        ready = node_of[parent[waiting]] >= 0
+        level, waiting = waiting[ready], waiting[~ready]
+        depth += 1
+    columns = ("parent", "depth", "name", "kind", "calls")
+    empty: dict[str, Any] = {
+        name: np.zeros(0, object if name in ("name", "kind") else np.int64) for name in columns
+    }
+    parts.insert(0, empty)
+    frame = pd.DataFrame({column: np.concatenate([part[column] for part in parts]) for column in columns})
+    for column in ("parent", "depth", "calls"):
+        frame[column] = frame[column].astype(np.int64)
+    frame.insert(0, "node", np.arange(len(frame)))
+    return node_of, frame
+
+
+def _roll_up(nodes: pd.DataFrame, values: Ints, only_threads: bool) -> Ints:
+    """Add every node's value to the nodes above it (or only roots' values to their threads)."""
+    total = values.copy()
+    parent, depth = nodes["parent"].to_numpy(), nodes["depth"].to_numpy()
+    deepest = int(depth.max()) if len(depth) else 0
+    for level in range(1 if only_threads else deepest, 0, -1):
+        at = np.flatnonzero(depth == level)
+        np.add.at(total, parent[at], total[at])
+    return total
+
+
+def _launched(trace: TraceData, node_of: Ints, parent: Ints, mask: NDArray[np.bool_], size: int) -> Ints:
+    work = device_work(trace)
+    found = launches(trace, work)
+    host = found.host
+    # the launching call itself may have been left out of the tree
+    place = np.where(host >= 0, np.where(mask[np.maximum(host, 0)], host, parent[np.maximum(host, 0)]), -1)
+    known = place >= 0
+    return exact_sums(node_of[place[known]], work.dur[known], size)
+
+
+def flame_graph(
+    trace: TraceData,
+    *,
+    value: str = "host",
+    kinds: Iterable[str] | None = None,
+    by_thread: bool = False,
+    by_step: bool = False,
+    min_pct: float = 0.0,
+) -> pd.DataFrame:
+    """Lay a call tree out as a flame graph: one box per node, children side by side under their caller.
+
+    Parameters
+    ----------
+    value, kinds, by_thread, by_step
+        As in :func:`call_tree`.
+    min_pct
+        Leave out boxes narrower than this share of the whole, percent.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of :func:`call_tree`, and
+
+        ``left_ns``
+            Left edge of the box, ns from the left edge of the graph; its width is ``total_ns``. Children
+            stand in order of their time, the longest first.
+        ``pct``
+            Width in percent of the whole graph.
+    """
+    tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread, by_step=by_step)
+    total = tree["total_ns"].to_numpy()
+    parent, depth = tree["parent"].to_numpy(), tree["depth"].to_numpy()
+    left = np.zeros(len(tree), np.int64)
+    for level in range(int(depth.max()) + 1 if len(depth) else 0):
+        at = np.flatnonzero(depth == level)
+        at = at[np.lexsort((-total[at], parent[at]))]
+        reach = np.cumsum(total[at]) - total[at]
+        new = np.ones(len(at), bool)
+        new[1:] = parent[at][1:] != parent[at][:-1]
+        begin = np.maximum.accumulate(np.where(new, np.arange(len(at)), 0))
+        base = np.where(parent[at] >= 0, left[np.maximum(parent[at], 0)], 0)
+        left[at] = base + reach - reach[begin]
+    whole = int(total[depth == 0].sum())
+    pct = 100.0 * total / whole if whole else np.zeros(len(total))
+    frame = tree.assign(left_ns=left, pct=pct)
+    return frame[pct >= min_pct].reset_index(drop=True)
+
+
+def folded_stacks(
+    trace: TraceData,
+    *,
+    value: str = "host",
+    kinds: Iterable[str] | None = None,
+    by_thread: bool = False,
+    by_step: bool = False,
+) -> pd.DataFrame:
+    """Write a call tree as folded stacks, the text form that flame-graph tools read.
+
+    Parameters
+    ----------
+    value, kinds, by_thread, by_step
+        As in :func:`call_tree`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``stack``
+            Names from the root down, joined by ``;`` (a ``;`` inside a name becomes ``,``).
+        ``self_ns``
+            Time of the node itself, ns. Nodes without any are left out.
+    """
+    tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread, by_step=by_step)
+    paths: list[str] = []
+    for name, parent in zip(tree["name"], tree["parent"], strict=True):
+        own = str(name).replace(";", ",").replace("\n", " ")
+        paths.append(own if parent < 0 else f"{paths[parent]};{own}")
+    frame = pd.DataFrame({"stack": np.array(paths, dtype=object), "self_ns": tree["self_ns"].to_numpy()})
+    return frame[frame["self_ns"] > 0].reset_index(drop=True)

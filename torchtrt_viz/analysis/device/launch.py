@@ -1,0 +1,199 @@
+"""From the host's call to the device's work: delays, and the length of the queue between them."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.core.device_work import CLASSES
+from torchtrt_viz.analysis.core.groups import Groups
+from torchtrt_viz.analysis.core.links import Launches, launches
+from torchtrt_viz.analysis.core.masks import ints, names_matching, strings
+from torchtrt_viz.analysis.core.tables import floats, integers, order
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["graph_launches", "launch_delays", "launch_stats"]
+
+Ints = NDArray[np.int64]
+
+_GRAPH = re.compile(r"GraphLaunch")
+
+
+def launch_delays(trace: TraceData) -> pd.DataFrame:
+    """One row per piece of device work whose launch is in the trace.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``row``, ``host_row``
+            Rows of ``trace.spans``: the device work, and the call that launched it.
+        ``name``, ``class``
+            Of the device work; class is compute, communication, copy or fill.
+        ``launched_by``
+            Name of the host call.
+        ``host_ns``
+            Duration of the call on the host, ns (launch overhead, not device time).
+        ``device_ns``
+            Duration of the work on the device, ns.
+        ``delay_ns``
+            From the end of the call to the start of the work, ns; negative when the work began before the
+            call returned.
+        ``queued_ns``
+            From the start of the call to the start of the work, ns; negative only when the two clocks are
+            not aligned.
+        ``graph``
+            Whether the call launched a whole graph (one call, many pieces of work).
+    """
+    found = launches(trace)
+    return _delays(trace, found)
+
+
+def _delays(trace: TraceData, found: Launches) -> pd.DataFrame:
+    known = found.host >= 0
+    work, host = found.work.of(known), found.host[known]
+    spans = trace.spans
+    start, dur = ints(spans["start_ns"]), spans["dur_ns"].to_numpy()
+    graph = names_matching(spans["name"], _GRAPH)
+    return pd.DataFrame(
+        {
+            "row": work.row,
+            "host_row": host,
+            "name": spans["name"].array[work.row],
+            "class": pd.Categorical.from_codes(work.kind, categories=pd.Index(CLASSES)),
+            "launched_by": spans["name"].array[host],
+            "host_ns": dur[host],
+            "device_ns": work.dur,
+            "delay_ns": work.start - start[host] - dur[host],
+            "queued_ns": work.start - start[host],
+            "graph": graph[host],
+        }
+    )
+
+
+def launch_stats(
+    trace: TraceData, *, by: str = "launched_by", sort: str | None = "calls", top: int | None = None
+) -> pd.DataFrame:
+    """Launches in numbers.
+
+    Parameters
+    ----------
+    by
+        ``launched_by`` (the host call), ``name`` (the kernel) or ``class``.
+    sort, top
+        As in :func:`torchtrt_viz.analysis.operators`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``launched_by``, ``name`` or ``class``
+            What the row is about.
+        ``calls``
+            Pieces of device work with a known launch.
+        ``host_mean_ns``, ``host_p99_ns``
+            Duration of the launching call on the host, ns.
+        ``device_mean_ns``
+            Duration of the work, ns.
+        ``delay_median_ns``, ``delay_p90_ns``, ``delay_p99_ns``, ``delay_max_ns``
+            From the end of the call to the start of the work, ns.
+        ``short``
+            Pieces of work that took less time than the call that launched them.
+        ``short_pct``
+            In percent of ``calls``.
+        ``early``
+            Pieces of work that began before their call (clocks that are not aligned).
+    """
+    delays = launch_delays(trace)
+    if by not in ("launched_by", "name", "class"):
+        raise OptionError("by", by, "one of launched_by, name, class")
+    groups = Groups.by({by: delays[by]})
+    host, device = delays["host_ns"].to_numpy(), delays["device_ns"].to_numpy()
+    on_host = groups.statistics(host, (0.99,))
+    delay = groups.statistics(delays["delay_ns"].to_numpy(), (0.5, 0.9, 0.99))
+    short = groups.count(device < host)
+    frame = groups.labels.assign(
+        calls=on_host.count,
+        host_mean_ns=on_host.mean,
+        host_p99_ns=on_host.quantiles[0],
+        device_mean_ns=groups.statistics(device).mean,
+        delay_median_ns=delay.quantiles[0],
+        delay_p90_ns=delay.quantiles[1],
+        delay_p99_ns=delay.quantiles[2],
+        delay_max_ns=delay.maximum,
+        short=short,
+        short_pct=floats(100.0 * short / np.maximum(on_host.count, 1)),
+        early=groups.count(delays["queued_ns"].to_numpy() < 0),
+    )
+    return order(frame, sort, top, (by,))
+
+
+def graph_launches(trace: TraceData) -> pd.DataFrame:
+    """Launches of CUDA (or HIP) graphs, one row each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``host_row``
+            Row of ``trace.spans`` of the launching call.
+        ``launched_by``
+            Its name.
+        ``start_ns``, ``host_ns``
+            Start and duration of the call on the host, ns.
+        ``device``
+            Device index; NA where the trace does not say.
+        ``kernels``
+            Pieces of device work that the graph ran; 0 when the trace holds none of them.
+        ``device_start_ns``, ``device_span_ns``
+            Start of the first piece and time to the end of the last, ns; NA without kernels.
+        ``device_busy_ns``
+            Time in which at least one piece ran, ns; NA without kernels.
+        ``device_sum_ns``
+            Sum of durations, ns (not wall time); NA without kernels.
+        ``delay_ns``
+            From the end of the call to the first piece, ns; NA without kernels.
+    """
+    spans = trace.spans
+    found = launches(trace)
+    is_graph = names_matching(spans["name"], _GRAPH) & (strings(spans["domain"]) == "host")
+    calls = np.flatnonzero(is_graph)
+    start, dur = ints(spans["start_ns"]), spans["dur_ns"].to_numpy()
+    inside = np.flatnonzero(np.isin(found.host, calls))
+    position = np.full(len(spans), -1, np.int64)
+    position[calls] = np.arange(len(calls))
+    owner = position[found.host[inside]]
+    work = found.work
+    grouped = np.argsort(owner, kind="stable")  # work is ordered by start, and stays so in each graph
+    owner, inside = owner[grouped], inside[grouped]
+    bounds = np.searchsorted(owner, np.arange(len(calls) + 1))
+    kernels = np.diff(bounds)
+    some = kernels > 0
+    begin, span, busy, total = (np.zeros(len(calls), np.int64) for _ in range(4))
+    device = np.full(len(calls), -1, np.int64)
+    for call in np.flatnonzero(some):
+        rows = inside[bounds[call] : bounds[call + 1]]
+        reach = np.maximum.accumulate(work.end[rows])
+        opens = np.concatenate(([True], work.start[rows][1:] > reach[:-1]))
+        gaps = (work.start[rows][1:] - reach[:-1])[opens[1:]]
+        begin[call] = work.start[rows[0]]
+        span[call] = reach[-1] - begin[call]
+        busy[call] = span[call] - int(gaps.sum())
+        total[call] = int(work.dur[rows].sum())
+        device[call] = work.device[rows[0]]
+    return pd.DataFrame(
+        {
+            "host_row": calls,
+            "launched_by": strings(spans["name"])[calls],
+            "start_ns": start[calls],
+            "host_ns": dur[calls],
+            "device": integers(device, device >= 0),
+            "kernels": kernels,
+            "device_start_ns": integers(begin, some),
+            "device_span_ns": integers(span, some),
+            "device_busy_ns": integers(busy, some),
+            "device_sum_ns": integers(total, some),
+            "delay_ns": integers(begin - start[calls] - dur[calls], some),
+        }
+    )

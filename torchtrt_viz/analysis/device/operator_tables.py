@@ -1,0 +1,225 @@
+"""Tables of operators (host) and kernels (device)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.core.ancestry import nearest, recursive
+from torchtrt_viz.analysis.core.attributes import attribute
+from torchtrt_viz.analysis.core.device_work import CLASSES, device_label, device_work
+from torchtrt_viz.analysis.core.groups import Groups, exact_sums
+from torchtrt_viz.analysis.core.links import launches, operators_of
+from torchtrt_viz.analysis.core.masks import among, codes, measured
+from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.schema import KINDS
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["kernels", "operators"]
+
+Ints = NDArray[np.int64]
+
+
+def operators(
+    trace: TraceData,
+    *,
+    by: str | Sequence[str] = (),
+    kinds: Iterable[str] = ("operator",),
+    sort: str | None = "self_ns",
+    top: int | None = None,
+) -> pd.DataFrame:
+    """Host operators by name.
+
+    Parameters
+    ----------
+    by
+        What else tells rows apart, one or several of `torchtrt_viz.analysis.core.attributes.ATTRIBUTES`:
+        shape, dtype, op_type, module, source, stack, track, iteration, run_id, kind. Shapes, modules and
+        stacks are read from the trace's details, which takes longer.
+    kinds
+        Kinds of host spans to count (``annotation``, ``runtime``, ``python``, ... as well as ``operator``).
+    sort
+        Column to sort by, numbers largest first; None keeps the order of the names' codes.
+    top
+        At most so many rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``
+            Name of the operator; after it one column per entry of ``by`` (missing: not recorded).
+        ``calls``
+            Number of calls.
+        ``nested_calls``
+            Of these, calls inside another call of the same row on the same thread (recursion).
+        ``total_ns``
+            Inclusive host time, ns: the sum over calls that are not nested in the same row. Children of
+            other names are included, so rows must not be added up.
+        ``self_ns``
+            Host time not covered by any child span, ns, summed over all calls. Rows may be added up; over
+            several threads the sum can exceed the capture's length.
+        ``self_pct``
+            ``self_ns`` in percent of the column's sum; NA when that is 0.
+        ``mean_ns``, ``median_ns``, ``min_ns``, ``max_ns``
+            Inclusive host time of one call, ns.
+        ``device_total_ns``
+            Sum of the durations of device work launched inside these calls, ns; nested calls are not
+            counted twice. A sum of durations on the device, neither wall time nor host time: never add it to
+            ``total_ns``. NA when the trace holds no device work.
+        ``device_self_ns``
+            The part of it launched by these calls themselves, not through an inner operator, ns; NA as above.
+
+    Only measured spans on the host are counted. An empty trace gives an empty frame.
+    """
+    by = (by,) if isinstance(by, str) else tuple(by)
+    kinds = tuple(kinds)
+    for kind in kinds:
+        if kind not in KINDS:
+            raise OptionError("kinds", kind, "one of " + ", ".join(KINDS))
+    spans = trace.spans
+    mask = among(spans["kind"], kinds) & among(spans["domain"], ("host",)) & measured(trace)
+    rows = np.flatnonzero(mask)
+    columns: dict[str, Any] = {"name": spans["name"].array[rows]}
+    for name in by:
+        columns[name] = attribute(trace, rows, name)
+    groups = Groups.by(columns)
+    dur = spans["dur_ns"].to_numpy()[rows]
+
+    above = nearest(spans["parent"].to_numpy(), mask)
+    code = np.full(len(spans), -1, np.int64)
+    code[rows] = groups.codes
+    nested = recursive(rows, above, code)
+
+    found = duration_columns(groups, dur)
+    self_ns = groups.total(spans["self_ns"].to_numpy()[rows])
+    device_total, device_self = _device_sums(trace, mask, above, code, groups.size)
+    frame = groups.labels.assign(
+        calls=found["calls"],
+        nested_calls=groups.count(nested),
+        total_ns=groups.total(dur, ~nested),
+        self_ns=self_ns,
+        self_pct=percent(self_ns),
+        mean_ns=found["mean_ns"],
+        median_ns=found["median_ns"],
+        min_ns=found["min_ns"],
+        max_ns=found["max_ns"],
+        device_total_ns=device_total,
+        device_self_ns=device_self,
+    )
+    return order(frame, sort, top, ("name",))
+
+
+def _device_sums(
+    trace: TraceData, is_operator: NDArray[np.bool_], above: Ints, code: Ints, size: int
+) -> tuple[Any, Any]:
+    """Return per group the sums of device durations launched inside its calls, and by them directly."""
+    work = device_work(trace)
+    if len(work) == 0:
+        return integers(np.zeros(size), False), integers(np.zeros(size), False)
+    owner = operators_of(trace, launches(trace, work), is_operator)
+    known = owner >= 0
+    dur, owner = work.dur[known], owner[known]
+    direct = exact_sums(code[owner], dur, size)
+    total = np.zeros(size, np.int64)
+    # climb from each launching operator; a group met twice on the way up counts once
+    met = [np.full(len(owner), -1, np.int64)]
+    while len(owner):
+        group = code[owner]
+        fresh = np.ones(len(owner), bool)
+        for earlier in met:
+            fresh &= earlier != group
+        total += exact_sums(group[fresh], dur[fresh], size)
+        met.append(group)
+        owner = above[owner]
+        go_on = owner >= 0
+        owner, dur = owner[go_on], dur[go_on]
+        met = [earlier[go_on] for earlier in met]
+    return integers(total), integers(direct)
+
+
+def kernels(
+    trace: TraceData,
+    *,
+    by: str | Sequence[str] = (),
+    sort: str | None = "total_ns",
+    top: int | None = None,
+) -> pd.DataFrame:
+    """Device work by name: kernels, copies, fills and collectives.
+
+    Parameters
+    ----------
+    by
+        What else tells rows apart: ``device``, ``stream`` (the track's label), ``operator`` (the innermost
+        operator that launched the work), ``iteration``.
+    sort, top
+        As in :func:`operators`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``
+            Name of the kernel or copy; after it one column per entry of ``by`` (missing: not known).
+        ``class``
+            compute, communication, copy or fill.
+        ``calls``
+            Number of executions.
+        ``total_ns``
+            Sum of their durations, ns. Work on several streams overlaps, so this is not wall time: see
+            :func:`torchtrt_viz.analysis.host_gpu` for that.
+        ``total_pct``
+            ``total_ns`` in percent of the column's sum (a share of summed durations, not of the capture);
+            NA when that is 0.
+        ``mean_ns``, ``median_ns``, ``min_ns``, ``max_ns``, ``std_ns``
+            Duration of one execution, ns; ``std_ns`` is the sample standard deviation, NA for one execution.
+        ``launch_rows``
+            Executions whose launching host call is in the trace.
+    """
+    by = (by,) if isinstance(by, str) else tuple(by)
+    work = device_work(trace)
+    found = launches(trace, work)
+    spans = trace.spans
+    columns: dict[str, Any] = {
+        "name": spans["name"].array[work.row],
+        "class": pd.Categorical.from_codes(work.kind, categories=pd.Index(CLASSES)),
+    }
+    for name in by:
+        columns[name] = _kernel_attribute(trace, found, name)
+    groups = Groups.by(columns)
+    stats = duration_columns(groups, work.dur)
+    frame = groups.labels.assign(
+        calls=stats["calls"],
+        total_ns=stats["total_ns"],
+        total_pct=percent(stats["total_ns"]),
+        mean_ns=stats["mean_ns"],
+        median_ns=stats["median_ns"],
+        min_ns=stats["min_ns"],
+        max_ns=stats["max_ns"],
+        std_ns=floats(groups.std(work.dur)),
+        launch_rows=groups.count(found.host >= 0),
+    )
+    front = ["name", *by, "class"]
+    frame = frame[front + [c for c in frame.columns if c not in front]]
+    return order(frame, sort, top, ("name",))
+
+
+def _kernel_attribute(trace: TraceData, found: Any, name: str) -> Any:
+    work = found.work
+    if name == "device":
+        return np.array([device_label(int(d)) for d in work.device], dtype=object)
+    if name == "stream":
+        return trace.tracks["label"].to_numpy(dtype=object)[work.track]
+    if name == "iteration":
+        return trace.spans["iteration"].to_numpy()[work.row]
+    if name == "operator":
+        spans = trace.spans
+        is_operator = among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",))
+        owner = operators_of(trace, found, is_operator)
+        categories = spans["name"].cat.categories
+        owner_codes = np.where(owner >= 0, codes(spans["name"])[np.maximum(owner, 0)], -1)
+        return pd.Categorical.from_codes(owner_codes, categories=categories)
+    raise OptionError("by", name, "one of device, stream, operator, iteration")

@@ -1,0 +1,206 @@
+"""The graph of an engine's plan, laid out for drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from torchtrt_viz.analysis.core.tables import floats, integers, text
+from torchtrt_viz.analysis.engine.engine_facts import engine_infos
+from torchtrt_viz.analysis.engine.layer_table import layers
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["PlanGraph", "plan_graph"]
+
+_SWEEPS = 4
+
+
+@dataclass(frozen=True)
+class PlanGraph:
+    """Nodes and edges of a plan.
+
+    Attributes
+    ----------
+    nodes : pandas.DataFrame
+        ``node`` (number), ``kind`` (layer, input, output), ``name``, ``type``, ``role``, ``precision``,
+        ``mean_ns`` and ``pct`` (NA: not timed), ``rank`` (row of the drawing, from the inputs down) and ``x``
+        (place in its row, from 0; rows are centred on 0).
+    edges : pandas.DataFrame
+        ``source``, ``target`` (numbers of nodes; source -1: the file does not say where the tensor comes
+        from), ``tensor``, ``shape``, ``dtype``, ``bytes`` (NA: not known), ``back`` (True: leads upwards, as
+        in loops).
+    """
+
+    nodes: pd.DataFrame
+    edges: pd.DataFrame
+
+
+def plan_graph(trace: TraceData, *, engine: str | None = None) -> PlanGraph:
+    """Lay out the graph of an engine's layers: who reads what whom writes.
+
+    Layers stand one row below the last of those that they read from; within rows they are ordered so that
+    few edges cross. Nothing but the engine's description is needed.
+
+    Parameters
+    ----------
+    engine
+        Which engine; may be left out where the trace holds one.
+
+    Returns
+    -------
+    PlanGraph
+
+    Raises
+    ------
+    OptionError
+        When the trace describes no engine, or several and none is named.
+    """
+    infos = engine_infos(trace)
+    if engine is None and len(infos) == 1:
+        engine = next(iter(infos))
+    if engine not in infos:
+        raise OptionError(
+            "engine", engine, f"one of the trace's engines ({', '.join(infos) or 'it has none'})"
+        )
+    table = infos[engine].layers.reset_index(drop=True)
+    timed = layers(trace, engine=engine, sort=None).head(len(table)).reset_index(drop=True)
+    nodes, edges = _graph(table, infos[engine].bindings, timed)
+    rank, back = _ranks(len(nodes), edges)
+    for number, node in enumerate(nodes):
+        if node["kind"] == "output":
+            rank[number] = max(rank) if rank else 0
+    place = _places(rank, edges, back)
+    frame = pd.DataFrame(nodes)
+    frame.insert(0, "node", np.arange(len(nodes)))
+    return PlanGraph(
+        frame.assign(
+            mean_ns=floats(frame["mean_ns"].to_numpy(dtype=np.float64)),
+            pct=floats(frame["pct"].to_numpy(dtype=np.float64)),
+            rank=np.array(rank, dtype=np.int64),
+            x=np.array(place, dtype=np.float64),
+        ),
+        pd.DataFrame(
+            {
+                "source": np.array([edge[0] for edge in edges], dtype=np.int64),
+                "target": np.array([edge[1] for edge in edges], dtype=np.int64),
+                "tensor": text([edge[2].name for edge in edges]),
+                "shape": text([_shape(edge[2].shape) for edge in edges]),
+                "dtype": text([edge[2].dtype for edge in edges]),
+                "bytes": integers(
+                    [edge[2].bytes or 0 for edge in edges], [edge[2].bytes is not None for edge in edges]
+                ),
+                "back": np.array(back, dtype=bool),
+            }
+        ),
+    )
+
+
+def _shape(shape: Any) -> str | None:
+    return None if shape is None else "x".join(map(str, shape))
+
+
+def _graph(
+    table: pd.DataFrame, bindings: pd.DataFrame, timed: pd.DataFrame
+) -> tuple[list[dict[str, Any]], list[Any]]:
+    nodes: list[dict[str, Any]] = []
+
+    def node(kind: str, name: Any, at: int | None = None) -> int:
+        def fact(column: str) -> Any:
+            return None if at is None or pd.isna(table[column].iloc[at]) else str(table[column].iloc[at])
+
+        nodes.append(
+            {
+                "kind": kind,
+                "name": str(name),
+                "type": fact("type"),
+                "role": fact("role"),
+                "precision": fact("precision"),
+                "mean_ns": _number(timed["mean_ns"].iloc[at]) if at is not None else np.nan,
+                "pct": _number(timed["pct"].iloc[at]) if at is not None else np.nan,
+            }
+        )
+        return len(nodes) - 1
+
+    writer: dict[str, int] = {}
+    for name, direction in zip(bindings["name"], bindings["direction"].astype(object), strict=True):
+        if direction == "input":
+            writer[str(name)] = node("input", name)
+    first = len(nodes)
+    for at, name in enumerate(table["name"]):
+        node("layer", name, at)
+    edges: list[Any] = []
+    # in the engine's order, so that of several writers of one tensor the latest before a reader counts
+    for at, (inputs, outputs) in enumerate(zip(table["inputs"], table["outputs"], strict=True)):
+        for tensor in inputs or ():
+            edges.append((writer.get(tensor.name, -1), first + at, tensor))
+        for tensor in outputs or ():
+            writer[tensor.name] = first + at
+    # what is written later than it is read closes a loop
+    edges = [(writer.get(e[2].name, -1) if e[0] < 0 else e[0], e[1], e[2]) for e in edges]
+    for name, direction in zip(bindings["name"], bindings["direction"].astype(object), strict=True):
+        if direction == "output" and str(name) in writer:
+            source = writer[str(name)]
+            at = source - first
+            outputs = table["outputs"].iloc[at] if at >= 0 else ()
+            tensor = next((t for t in outputs or () if t.name == str(name)), None)
+            if tensor is not None:
+                edges.append((source, node("output", name), tensor))
+    return nodes, edges
+
+
+def _number(value: Any) -> float:
+    return np.nan if pd.isna(value) else float(value)
+
+
+def _ranks(count: int, edges: list[Any]) -> tuple[list[int], list[bool]]:
+    """Return the row of every node, and which edges lead upwards."""
+    # the engine's own order is an order of execution: an edge against it closes a loop
+    back = [source >= target for source, target, _ in edges]
+    incoming: dict[int, list[int]] = {}
+    for (source, target, _), up in zip(edges, back, strict=True):
+        if source >= 0 and not up:
+            incoming.setdefault(target, []).append(source)
+    rank = [0] * count
+    for node in range(count):
+        rank[node] = max((rank[source] + 1 for source in incoming.get(node, ())), default=0)
+    return rank, [up and source >= 0 for up, (source, _, _) in zip(back, edges, strict=True)]
+
+
+def _places(rank: list[int], edges: list[Any], back: list[bool]) -> list[float]:
+    """Order the nodes of each row by where their neighbours stand, downwards and upwards in turns."""
+    rows: dict[int, list[int]] = {}
+    for node, number in enumerate(rank):
+        rows.setdefault(number, []).append(node)
+    above: dict[int, list[int]] = {}
+    below: dict[int, list[int]] = {}
+    for (source, target, _), up in zip(edges, back, strict=True):
+        if source >= 0 and not up:
+            above.setdefault(target, []).append(source)
+            below.setdefault(source, []).append(target)
+    place = [0.0] * len(rank)
+
+    def spread(row: list[int]) -> None:
+        for position, node in enumerate(row):
+            place[node] = position - (len(row) - 1) / 2.0
+
+    for row in rows.values():
+        spread(row)
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        neighbours = above if down else below
+        for number in sorted(rows, reverse=not down):
+            row = rows[number]
+            if len(row) > 1:
+                row.sort(
+                    key=lambda n: (
+                        sum(place[m] for m in neighbours[n]) / len(neighbours[n])
+                        if n in neighbours
+                        else place[n]
+                    )
+                )
+                spread(row)
+    return place

@@ -1,0 +1,283 @@
+"""Two runs side by side: what changed, by how much, and whether it is more than noise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.core.statistics import bootstrap_ratio, holm, trimmed_test, winsorise
+from torchtrt_viz.analysis.core.tables import floats, integers, text
+from torchtrt_viz.analysis.runs.sampling import LEVELS, Samples, samples
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["VERDICTS", "compare", "regressions"]
+
+Floats = NDArray[np.float64]
+
+VERDICTS = ("slower", "faster", "same", "unclear", "added", "removed")
+
+
+def compare(
+    a: TraceData,
+    b: TraceData,
+    *,
+    levels: Sequence[str] = LEVELS,
+    alpha: float = 0.01,
+    min_change_pct: float = 1.0,
+    skip_warmup: bool = True,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Compare two runs of the same program: methods, delegates, phases, layers, operators and kernels.
+
+    Things are aligned by name (and instance, where both runs have it; an engine that was built anew is found
+    by its method and delegate index). Each is compared by its time per
+    iteration, warm-up left out; where a capture has no iterations, by the time per call. Operators count with
+    their self time, so a change shows where it happened; methods, delegates and phases contain what runs
+    inside them, so they change along with it.
+
+    A verdict of slower or faster is given only when three things agree: a robust test finds a difference
+    that is not noise (probability of a false verdict anywhere in one table at most ``alpha``), the
+    confidence interval of the change excludes zero, and the change is at least ``min_change_pct``. The
+    scatter within the runs is the yardstick: what differs from one run to the next as a whole (clocks,
+    temperature, neighbours) cannot be seen in a single pair; several runs can
+    (:func:`torchtrt_viz.analysis.series`).
+
+    Parameters
+    ----------
+    a, b
+        The earlier (reference) and the later run.
+    levels
+        What to compare, some of `LEVELS`.
+    alpha
+        Probability of one or more false verdicts in the whole table, if nothing changed.
+    min_change_pct
+        Changes smaller than this are no findings, however certain.
+    skip_warmup
+        Leave warm-up iterations out.
+    confidence
+        Of the interval of the change.
+    seed
+        Of the resampling; the same seed gives the same table.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``level``
+            method, delegate, phase, layer, operator or kernel.
+        ``name``, ``run_id``
+            What is compared, and its instance; missing: none.
+        ``domain``
+            host or gpu.
+        ``verdict``
+            slower, faster, same (any change is certainly below ``min_change_pct``), unclear (neither),
+            added or removed (in one run only).
+        ``change_pct``
+            Time in ``b`` against ``a``, percent; positive is slower. NA for added and removed.
+        ``low_pct``, ``high_pct``
+            Confidence interval of it (bootstrap over iterations); NA with fewer than two samples.
+        ``a_ns``, ``b_ns``
+            Mean time per iteration (or call) in each run, ns; NA where it did not run. Of ten or more samples
+            the smallest and largest tenth are drawn in to the rest first, so that single hiccups do not show.
+        ``delta_ns``
+            ``b_ns - a_ns``; NA where it did not run in one of them.
+        ``a_samples``, ``b_samples``
+            Iterations (or calls) behind the means.
+        ``a_calls``, ``b_calls``
+            Calls within them.
+        ``basis``
+            iteration, call, or mean (an average without scatter: never more than unclear).
+        ``p_value``
+            Corrected for all rows of the table (Holm); NA without a test.
+
+        Ordered by verdict, largest difference first.
+
+    Raises
+    ------
+    OptionError
+        For an unknown level, or limits out of range.
+    """
+    _check(levels, alpha, min_change_pct, confidence)
+    rows: list[dict[str, Any]] = []
+    for level in levels:
+        rows += _level(a, b, level, skip_warmup, confidence, seed)
+    _judge(rows, alpha, min_change_pct)
+    return _frame(rows)
+
+
+def _check(levels: Sequence[str], alpha: float, min_change_pct: float, confidence: float) -> None:
+    for level in levels:
+        if level not in LEVELS:
+            raise OptionError("levels", level, "some of " + ", ".join(LEVELS))
+    if not 0 < alpha < 1:
+        raise OptionError("alpha", alpha, "a probability between 0 and 1")
+    if not 0 < confidence < 1:
+        raise OptionError("confidence", confidence, "a probability between 0 and 1")
+    if not min_change_pct >= 0:
+        raise OptionError("min_change_pct", min_change_pct, "0 or more percent")
+
+
+def _level(
+    a: TraceData, b: TraceData, level: str, skip_warmup: bool, confidence: float, seed: int
+) -> list[dict[str, Any]]:
+    before = samples(a, level, skip_warmup=skip_warmup)
+    after = samples(b, level, skip_warmup=skip_warmup)
+    if before.basis != after.basis and "mean" not in (before.basis, after.basis):
+        # time per iteration against time per call would compare two different things
+        before = samples(a, level, skip_warmup=skip_warmup, per_call=True)
+        after = samples(b, level, skip_warmup=skip_warmup, per_call=True)
+    basis = before.basis if before.basis == after.basis else "mean"
+    rows = []
+    for key, x, y in _aligned(_index(before), _index(after)):
+        values_a = before.values[x] if x is not None else None
+        values_b = after.values[y] if y is not None else None
+        row: dict[str, Any] = {
+            "level": level,
+            "name": key[0],
+            "run_id": key[1],
+            "domain": before.domain[x] if x is not None else after.domain[y],  # type: ignore[index]
+            "basis": basis,
+            "a_ns": None if values_a is None else float(winsorise(values_a).mean()),
+            "b_ns": None if values_b is None else float(winsorise(values_b).mean()),
+            "a_samples": 0 if values_a is None else len(values_a),
+            "b_samples": 0 if values_b is None else len(values_b),
+            "a_calls": 0 if x is None else int(before.calls[x]),
+            "b_calls": 0 if y is None else int(after.calls[y]),
+            "low": np.nan,
+            "high": np.nan,
+            "p": None,
+        }
+        if values_a is not None and values_b is not None and basis != "mean":
+            row["low"], row["high"] = bootstrap_ratio(values_a, values_b, confidence=confidence, seed=seed)
+            row["p"] = trimmed_test(values_a, values_b)
+        rows.append(row)
+    return rows
+
+
+_Key = tuple[str, "str | None"]
+#: A stable engine id is its content's hash, then its place: method and delegate index.
+_CONTENT_HASH = re.compile(r"\b[0-9a-f]{16}-(?=.)")
+
+
+def _aligned(left: dict[_Key, int], right: dict[_Key, int]) -> list[tuple[_Key, int | None, int | None]]:
+    """Pair what is the same in both runs.
+
+    An engine that was built anew has another content hash, so what has no partner under its own id is
+    paired by its place in the program, where that is unambiguous.
+    """
+    pairs: list[tuple[_Key, int | None, int | None]] = [
+        (key, left[key], right[key]) for key in left if key in right
+    ]
+    by_place: dict[_Key, tuple[list[_Key], list[_Key]]] = {}
+    for side, (mine, other) in enumerate(((left, right), (right, left))):
+        for key in mine:
+            if key not in other:
+                place = (
+                    _CONTENT_HASH.sub("", key[0]),
+                    None if key[1] is None else _CONTENT_HASH.sub("", key[1]),
+                )
+                by_place.setdefault(place, ([], []))[side].append(key)
+    for place, (before, after) in by_place.items():
+        if len(before) == len(after) == 1:
+            pairs.append((place, left[before[0]], right[after[0]]))
+        else:
+            pairs += [(key, left[key], None) for key in before]
+            pairs += [(key, None, right[key]) for key in after]
+    return pairs
+
+
+def _index(found: Samples) -> dict[tuple[str, str | None], int]:
+    names = found.keys["name"].astype(object)
+    run_ids = found.keys["run_id"].astype(object)
+    return {
+        (str(name), None if pd.isna(run_id) else str(run_id)): position
+        for position, (name, run_id) in enumerate(zip(names, run_ids, strict=True))
+    }
+
+
+def _judge(rows: list[dict[str, Any]], alpha: float, min_change_pct: float) -> None:
+    """Give every row its verdict."""
+    tested = [row for row in rows if row["p"] is not None]
+    for row, corrected in zip(tested, holm([row["p"] for row in tested]), strict=True):
+        row["p"] = corrected
+    smallest = min_change_pct / 100.0
+    for row in rows:
+        if row["a_ns"] is None or row["b_ns"] is None:
+            row["verdict"] = "added" if row["a_ns"] is None else "removed"
+            row["change"] = np.nan
+            continue
+        change = row["b_ns"] / row["a_ns"] - 1.0 if row["a_ns"] > 0 else np.nan
+        row["change"] = change
+        low, high = row["low"] - 1.0, row["high"] - 1.0
+        certain = row["p"] is not None and row["p"] < alpha
+        if certain and low > 0 and change >= smallest:
+            row["verdict"] = "slower"
+        elif certain and high < 0 and change <= -smallest:
+            row["verdict"] = "faster"
+        elif low > -max(smallest, 1e-12) and high < max(smallest, 1e-12):
+            row["verdict"] = "same"
+        else:
+            row["verdict"] = "unclear"
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    def column(name: str) -> Floats:
+        return np.array([np.nan if row[name] is None else row[name] for row in rows], dtype=np.float64)
+
+    before, after = column("a_ns"), column("b_ns")
+    frame = pd.DataFrame(
+        {
+            "level": text([row["level"] for row in rows]),
+            "name": text([row["name"] for row in rows]),
+            "run_id": text([row["run_id"] for row in rows]),
+            "domain": text([row["domain"] for row in rows]),
+            "verdict": pd.Categorical(
+                [row["verdict"] for row in rows], categories=list(VERDICTS), ordered=True
+            ),
+            "change_pct": floats(100.0 * column("change")),
+            "low_pct": floats(100.0 * (column("low") - 1.0)),
+            "high_pct": floats(100.0 * (column("high") - 1.0)),
+            "a_ns": floats(before),
+            "b_ns": floats(after),
+            "delta_ns": floats(after - before),
+            "a_samples": integers([row["a_samples"] for row in rows]),
+            "b_samples": integers([row["b_samples"] for row in rows]),
+            "a_calls": integers([row["a_calls"] for row in rows]),
+            "b_calls": integers([row["b_calls"] for row in rows]),
+            "basis": text([row["basis"] for row in rows]),
+            "p_value": floats(column("p")),
+        }
+    )
+    size = np.nan_to_num(np.abs(after - before), nan=-1.0)
+    missing = size < 0
+    size[missing] = np.nan_to_num(before[missing]) + np.nan_to_num(after[missing])
+    verdict = frame["verdict"].cat.codes.to_numpy()
+    return frame.iloc[np.lexsort((-size, verdict))].reset_index(drop=True)
+
+
+def regressions(comparison: pd.DataFrame, threshold_pct: float = 0.0) -> pd.DataFrame:
+    """Return the rows of a comparison that should fail a check: slower, by ``threshold_pct`` or more.
+
+    Parameters
+    ----------
+    comparison
+        What :func:`compare` returned.
+    threshold_pct
+        Smallest change that counts, percent.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of ``comparison`` with verdict slower and ``change_pct >= threshold_pct``.
+    """
+    if not threshold_pct >= 0:
+        raise OptionError("threshold_pct", threshold_pct, "0 or more percent")
+    change = comparison["change_pct"].to_numpy(dtype=np.float64, na_value=np.nan)
+    keep = (comparison["verdict"] == "slower").to_numpy() & (change >= threshold_pct)
+    return comparison[keep].reset_index(drop=True)

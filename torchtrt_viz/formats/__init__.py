@@ -1,0 +1,63 @@
+"""A room a format: what reads it and what writes it.
+
+A new format is a folder here and a line in `FORMATS`. The module that the line names has
+
+- ``FORMAT``: the name that ``load(format=...)`` takes,
+- ``sniff(head, filename) -> bool``: whether the first 64 KiB of the uncompressed content are of its format
+  (the name may only settle what the content leaves open), and
+- ``read(source, options) -> TraceData``.
+
+Rooms know the data model and `formats.io`, not one another, with one exception: what a session's files are
+called (`formats.session`) is known to the formats that ranks write.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from torchtrt_viz.errors import OptionError
+
+if TYPE_CHECKING:
+    from torchtrt_viz.formats.io.options import LoadOptions
+    from torchtrt_viz.formats.io.source import Source
+    from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["FORMATS", "Format", "format_module"]
+
+#: Name and module of each format, in the order in which they are asked; the first that knows the content reads it.
+FORMATS: dict[str, str] = {
+    "etdump": "etdump.reader",
+    "perfetto": "perfetto.reader",
+    "torchtrt": "engine.torchtrt",
+    "trex": "engine.trex",
+    "trtexec": "engine.trtexec",
+    "kineto": "kineto.reader",
+}
+
+
+class Format(Protocol):
+    """What the module of a format offers."""
+
+    FORMAT: str
+
+    def sniff(self, head: bytes, filename: str) -> bool:
+        """Tell whether the content is of this format."""
+        ...
+
+    def read(self, source: Source, options: LoadOptions) -> TraceData:
+        """Read the source."""
+        ...
+
+
+def format_module(name: str) -> Format:
+    """Return the module of a format; it is imported when it is first asked for.
+
+    Raises
+    ------
+    OptionError
+        For a name that is no format.
+    """
+    if name not in FORMATS:
+        raise OptionError("format", name, f"one of {', '.join(FORMATS)}")
+    return cast(Format, import_module(f"torchtrt_viz.formats.{FORMATS[name]}"))

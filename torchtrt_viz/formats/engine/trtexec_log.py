@@ -1,0 +1,269 @@
+"""What a log tells of an engine: trtexec's sections and tables, inspector text, lines of a user's profiler.
+
+Recognised are
+
+- sections ``=== Inference Options ===`` and the like, and the performance summary (TensorRT 7 to 11);
+- the layer table of ``--dumpProfile``, with the layer's name first (to TensorRT 9) or last (from 10);
+- layer information as one line per layer (``Name: a, LayerType: kgen, Inputs: [...], ...``), or as JSON
+  between other lines;
+- ``Timing:   12.768us -> layer`` and ``layer: 0.0128ms``, as Python programs print from an IProfiler.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from torchtrt_viz.formats.engine.inspector_text import parse_layer_line
+from torchtrt_viz.formats.engine.trex_metadata import performance
+from torchtrt_viz.formats.engine.trex_profile import Profile
+
+__all__ = ["Log", "looks_like_log", "parse_log"]
+
+_PREFIX = re.compile(r"(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] ?)?(?:\[[VIWEF]\] ?)?(?:\[TRT\] ?)?")
+_SECTION = re.compile(r"=== (.+?) ===")
+_PROFILE_SECTION = re.compile(r"Profile(?: \((\d{1,15}) iterations ?\))?")
+_STATISTICS = re.compile(r"(?:(min|max|mean|median)|percentile\(([\d.]+)%\)) = ([\d.eE+-]+) ms")
+_OLD_STATISTIC = re.compile(
+    r"(min|max|mean|median): ([\d.eE+-]+) ms|percentile: ([\d.eE+-]+) ms at ([\d.]+)%"
+)
+_OLD_HEADS = {"Host Latency": "Latency", "GPU Compute": "GPU Compute Time", "Enqueue Time": "Enqueue Time"}
+_SCALAR = re.compile(r"(Throughput|Total Host Walltime|Total GPU Compute Time): ([\d.eE+-]+) (?:qps|s)\b")
+_TIMING = re.compile(r"Timing:\s*([\d.]+)\s*us -> (.*)")
+_NAME_TIME = re.compile(r"(\S.*): ([\d.]+) ?ms\s*")
+_NUMBERS_FIRST = re.compile(r"\s*((?:[\d.]+%?\s+){3,4})(\S.*)")
+_NUMBERS_LAST = re.compile(r"((?:\s+[\d.]+%?){3,4})\s*$")
+_MARKS = re.compile(
+    r"&&&& (?:RUNNING|PASSED|FAILED)|=== (?:Model|System|Build|Inference|Reporting) Options ==="
+    r"|=== Performance summary|=== Profile|^Timing:\s*[\d.]+\s*us -> |Layer Information:"
+    r"|^Name: .*, LayerType: \w+, Inputs: \[",
+    re.MULTILINE,
+)
+_OPTION_SECTIONS = {
+    "model options": "model_options",
+    "build options": "build_options",
+    "inference options": "inference_options",
+    "reporting options": "reporting_options",
+    "system options": "system_options",
+    "device information": "device",
+}
+_LONGEST_LINE = 1 << 20
+
+
+@dataclass
+class Log:
+    """Contents of one log."""
+
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    performance: dict[str, Any] = field(default_factory=dict)
+    profiles: list[Profile] = field(default_factory=list)
+    layers: list[dict[str, Any]] = field(default_factory=list)
+    bindings: list[str] = field(default_factory=list)
+    version: str | None = None
+
+
+def looks_like_log(head: str) -> bool:
+    """Tell whether text is a log that `parse_log` can read something from."""
+    if _MARKS.search(head):
+        return True
+    run = 0
+    for line in head.split("\n", 400)[:400]:
+        run = run + 1 if len(line) < _LONGEST_LINE and _NAME_TIME.fullmatch(line.rstrip()) else 0
+        if run >= 3:
+            return True
+    return False
+
+
+def parse_log(text: str) -> Log:
+    """Read everything that is known from the lines of a log."""
+    out = Log()
+    reader = _Lines(out)
+    for line in text.split("\n"):  # splitlines() would also split at the 0x1E in Metadata
+        if len(line) <= _LONGEST_LINE:
+            reader.take(line.rstrip("\r"))
+    reader.end_block()
+    if reader.summary:
+        out.performance = performance_of(reader.summary, reader.percentiles)
+    return out
+
+
+def performance_of(summary: dict[str, Any], percentiles: list[str] | None) -> dict[str, Any]:
+    """Bring the summary lines into the shape of ``EngineInfo.performance``."""
+    return performance(summary, percentiles)
+
+
+class _Lines:
+    """Line by line, with what the present section or table is."""
+
+    def __init__(self, out: Log) -> None:
+        self._out = out
+        self._section: dict[str, Any] | None = None
+        self._table: Profile | None = None
+        self._names_first = False
+        self._in_bindings = False
+        self._old_head: str | None = None
+        self._block: dict[str, list[float]] = {}
+        self._block_lines = 0
+        self.summary: dict[str, Any] = {}
+        self.percentiles: list[str] | None = None
+
+    def take(self, line: str) -> None:
+        prefix = _PREFIX.match(line)
+        assert prefix is not None
+        bare = prefix.end() == 0
+        content = line[prefix.end() :].rstrip()
+        if bare and self._layer_time(content):
+            return
+        if self._block:
+            self.end_block()
+        if content.startswith("=== "):
+            self._open_section(content)
+        elif self._table is not None:
+            self._table_row(content)
+        elif content.startswith("Name: ") and (layer := parse_layer_line(content)) is not None:
+            self._out.layers.append(layer)
+        elif content == "Bindings:":
+            self._in_bindings = bool(self._out.layers)
+        elif self._in_bindings:
+            self._in_bindings = bool(content)
+            if content:
+                self._out.bindings.append(content)
+        elif not self._summary_line(content):
+            self._option(content)
+        if content.startswith("TensorRT version: "):
+            self._out.version = content[len("TensorRT version: ") :]
+
+    def _open_section(self, content: str) -> None:
+        self._section, self._table, self._old_head = None, None, None
+        found = _SECTION.match(content)
+        if found is None:
+            return
+        title = found.group(1)
+        profile = _PROFILE_SECTION.match(title)
+        if profile is not None:
+            self._table = Profile(
+                producer="trtexec", count=int(profile.group(1)) if profile.group(1) else None
+            )
+        elif title.lower() in _OPTION_SECTIONS:
+            self._section = self._out.sections.setdefault(_OPTION_SECTIONS[title.lower()], {})
+
+    def _option(self, content: str) -> None:
+        if self._section is None:
+            return
+        if not content:
+            # trtexec ends a section with an empty line, save that of the device, which has two parts
+            if self._section is not self._out.sections.get("device"):
+                self._section = None
+            return
+        key, colon, value = content.partition(":")
+        if not colon:
+            return
+        self._section[key.strip()] = value.strip()
+        if key == "Percentiles":
+            self.percentiles = [p.strip() for p in value.split(",") if p.strip()]
+
+    # -- performance summary ---------------------------------------------------------------------------
+
+    def _summary_line(self, content: str) -> bool:
+        if scalar := _SCALAR.match(content):
+            self.summary[scalar.group(1)] = _number(scalar.group(2))
+            return True
+        head, _, rest = content.partition(":")
+        if " = " in rest and (found := _STATISTICS.findall(rest)):
+            values = [_number(value) for _, _, value in found]
+            self.percentiles = [p for _, p, _ in found if p]
+            self.summary[head] = values
+            return True
+        if content in _OLD_HEADS:
+            self._old_head = _OLD_HEADS[content]
+            self.summary[self._old_head] = []
+            return True
+        if self._old_head is not None and (old := _OLD_STATISTIC.match(content)):
+            name, value, percentile_value, percentile = old.groups()
+            self.summary[self._old_head].append(_number(value or percentile_value))
+            if not name:
+                self.percentiles = [percentile]
+            return True
+        return False
+
+    # -- tables ----------------------------------------------------------------------------------------
+
+    def _table_row(self, content: str) -> None:
+        table = self._table
+        assert table is not None
+        if not content.strip():
+            self._close_table()
+            return
+        if "Layer" in content and "Time" in content and "(ms)" in content:
+            self._names_first = content.strip().startswith("Layer")
+            return
+        if self._names_first:
+            numbers = _NUMBERS_LAST.search(content)
+            name = content[: numbers.start()].strip() if numbers else ""
+        else:
+            numbers = _NUMBERS_FIRST.fullmatch(content)
+            name = numbers.group(2).strip() if numbers else ""
+        if numbers is None:
+            return
+        values = [_number(v.rstrip("%")) for v in numbers.group(1).split()]
+        if any(v is None for v in values):
+            return
+        total, average, *middle, share = values
+        if name == "Total":
+            self._close_table()
+            return
+        table.add(name, total, average, middle[0] if middle else None, share, table.count)
+
+    def _close_table(self) -> None:
+        if self._table is not None and self._table.names:
+            self._table.notes.append(
+                "the times come from a printed table: totals to 0.01 ms, layers without time left out"
+            )
+            self._out.profiles.append(self._table)
+            self._table = None
+
+    def _layer_time(self, content: str) -> bool:
+        """Take a line that a user's profiler printed; consecutive ones are one run of an engine."""
+        timing = _TIMING.fullmatch(content)
+        if timing is not None:
+            name, milliseconds = timing.group(2), _number(timing.group(1))
+            milliseconds = None if milliseconds is None else milliseconds / 1000
+        else:
+            named = _NAME_TIME.fullmatch(content) if self._section is None and self._table is None else None
+            if named is None:
+                return False
+            name, milliseconds = named.group(1), _number(named.group(2))
+        if milliseconds is None:
+            return False
+        self._block.setdefault(name, []).append(milliseconds)
+        self._block_lines += 1
+        return True
+
+    def end_block(self) -> None:
+        """Close tables and blocks that the end of the log, or another line, ends."""
+        self._close_table()
+        if self._block_lines >= 2 or (self._block and not self._out.profiles):
+            profile = Profile(producer="iprofiler")
+            for name, times in self._block.items():
+                profile.add(
+                    name,
+                    sum(times),
+                    sum(times) / len(times),
+                    median(times),
+                    None,
+                    len(times),
+                    {"readings_ms": times},
+                )
+            counts = set(profile.counts)
+            profile.count = counts.pop() if len(counts) == 1 else None
+            self._out.profiles.append(profile)
+        self._block, self._block_lines = {}, 0
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,227 @@
+"""The bytes of an ETDump as checked columns: what was damaged is reported, what has no duration set apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchtrt_viz._native import native
+from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.etdump.clock import Clock, ticks_to_ns, unwrap
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import MAX_READ_BYTES, Source
+from torchtrt_viz.model.repair import Repair
+
+if TYPE_CHECKING:
+    from torchtrt_viz._native import etdump as native_etdump
+
+__all__ = ["Events", "decode", "read_bytes", "timed"]
+
+_FAULTS = {
+    "reference": "a reference that leads outside the file",
+    "vtable": "a table whose layout record is outside the file or contradicts itself",
+    "field": "a field outside its table",
+    "vector": "a list that claims more elements than the file holds",
+    "text": "a string that claims more bytes than the file holds",
+    "overlap": "objects that overlap one another, as no writer makes them",
+    "empty": "nothing where an event should be",
+}
+_LOST_LAYOUT = (
+    "ExecuTorch writes the record of the layout last: without the end of the file nothing can be read. "
+    "Copy it again, or capture again"
+)
+_WHOLE_COPY = "Copy the file again, or capture again"
+
+
+@dataclass(frozen=True)
+class Events:
+    """Profile events that have a duration, one row each, in the file's order; times in ns.
+
+    The native reader's columns (see ``_native/etdump.pyi``), with ticks turned into ns.
+    """
+
+    run: NDArray[np.int32]
+    chain: NDArray[np.int32]
+    instruction: NDArray[np.int32]
+    name: NDArray[np.int32]
+    delegate_name: NDArray[np.int32]
+    delegate_id: NDArray[np.int32]
+    role: NDArray[np.uint8]
+    metadata_offset: NDArray[np.uint32]
+    metadata_length: NDArray[np.uint32]
+    start: NDArray[np.int64]
+    dur: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+    def where(self, mask: NDArray[np.bool_]) -> Events:
+        """Return the rows where ``mask`` is true."""
+        return replace(self, **{name: column[mask] for name, column in vars(self).items()})
+
+
+def read_bytes(source: Source, options: LoadOptions) -> bytes:
+    """Read the whole file."""
+    if source.on_disk:
+        size = source.stored_bytes or 0
+        if size > MAX_READ_BYTES:
+            raise TraceFormatError(
+                "too large for an ETDump",
+                path=source.name,
+                expected=f"at most {MAX_READ_BYTES} bytes: its references are 32 bits wide",
+                found=f"{size} bytes",
+            )
+        data = source.path.read_bytes()
+    else:
+        data = source.read()
+    if options.progress is not None:
+        options.progress(len(data), len(data))
+    if not data:
+        raise TraceFormatError(
+            "empty file",
+            path=source.name,
+            offset=0,
+            expected="an ETDump",
+            found="0 bytes",
+            hint="ExecuTorch leaves an empty dump when several threads log through one tracer, "
+            "or when the writer was stopped: capture again",
+        )
+    return data
+
+
+def decode(data: bytes, source: Source, options: LoadOptions) -> native_etdump.Dump:
+    """Decode a file; report what is damaged, raise when nothing is whole."""
+    dump: native_etdump.Dump = native("etdump").decode(np.frombuffer(data, np.uint8))
+    cut = dump["claimed_bytes"] > len(data)
+    if dump["fatal"] is not None:
+        kind, offset = dump["fatal"]
+        if kind == "empty":
+            raise TraceFormatError(
+                "not an ETDump",
+                path=source.name,
+                offset=offset,
+                expected="the identifier ED00 at byte 4 or 8",
+                found=repr(data[:12]),
+                hint="If it is another kind of trace, load it without format='etdump'",
+            )
+        raise TraceFormatError(
+            "the ETDump is damaged",
+            path=source.name,
+            offset=offset,
+            expected="the list of runs" if kind != "overlap" else "objects side by side",
+            found=_FAULTS[kind] + _shortage(dump, data, cut),
+            hint=_LOST_LAYOUT if cut else _WHOLE_COPY,
+        )
+    whole = sum(len(dump[part]["run"]) for part in ("events", "allocations", "debugs"))
+    if dump["damage_count"] and not whole:
+        kind, offset = dump["damages"][0]
+        raise TraceFormatError(
+            "the ETDump is damaged, and no event in it is whole",
+            path=source.name,
+            offset=offset,
+            expected="a table of the ETDump schema",
+            found=_FAULTS[kind] + _shortage(dump, data, cut),
+            hint=_LOST_LAYOUT if cut else _WHOLE_COPY,
+        )
+    _report(dump, data, cut, source, options)
+    return dump
+
+
+def _shortage(dump: native_etdump.Dump, data: bytes, cut: bool) -> str:
+    return f", in {len(data)} of {dump['claimed_bytes']} bytes" if cut else ""
+
+
+def _report(dump: native_etdump.Dump, data: bytes, cut: bool, source: Source, options: LoadOptions) -> None:
+    if cut:
+        options.repaired(
+            Repair(
+                "truncated",
+                f"the file ends after {len(data)} of {dump['claimed_bytes']} bytes; whole events are kept",
+                source.name,
+                len(data),
+            )
+        )
+    if dump["damage_count"]:
+        kind, offset = dump["damages"][0]
+        options.repaired(
+            Repair(
+                "damaged",
+                f"objects that cannot be read were left out, the first for {_FAULTS[kind]}",
+                source.name,
+                offset,
+                dump["damage_count"],
+            )
+        )
+    if dump["trailing_bytes"]:
+        options.repaired(
+            Repair(
+                "trailing_bytes",
+                f"{dump['trailing_bytes']} bytes behind the dump are not another dump and were not read",
+                source.name,
+                dump["trailing_offset"],
+            )
+        )
+    if dump["invalid_text"]:
+        options.repaired(
+            Repair(
+                "invalid_text",
+                "names that are not UTF-8: their wrong bytes are shown as U+FFFD",
+                source.name,
+                dump["invalid_text"][0][1],
+                len(dump["invalid_text"]),
+            )
+        )
+
+
+def timed(
+    columns: native_etdump.Events, clock: Clock, source: Source, options: LoadOptions
+) -> tuple[Events, Events, NDArray[np.int64] | None]:
+    """Turn ticks into ns; return the events that have a duration, and those whose times are invalid.
+
+    Events of the second kind keep their start where it can be told (else 0), with a duration of 0. The third
+    value has the rows of the first among all events of the dump; None: they are all.
+    """
+    start_ticks, end_ticks, wraps = unwrap(columns["start"], columns["end"])
+    if wraps:
+        options.repaired(
+            Repair(
+                "clock_wrapped",
+                "the tick counter has 32 bits and wrapped: times behind a wrap were moved",
+                source.name,
+                count=wraps,
+            )
+        )
+    start, start_fits = ticks_to_ns(start_ticks, clock)
+    end, end_fits = ticks_to_ns(end_ticks, clock)
+    valid = start_fits & end_fits & (start_ticks <= end_ticks)
+    dur = end
+    dur -= start
+    everything = Events(
+        run=columns["run"],
+        chain=columns["chain"],
+        instruction=columns["instruction"],
+        name=columns["name"],
+        delegate_name=columns["delegate_name"],
+        delegate_id=columns["delegate_id"],
+        role=columns["role"],
+        metadata_offset=columns["metadata_offset"],
+        metadata_length=columns["metadata_length"],
+        start=start,
+        dur=dur,
+    )
+    if valid.all():
+        return everything, everything.where(np.zeros(len(valid), bool)), None
+    invalid = everything.where(~valid)
+    invalid.dur[:] = 0
+    options.repaired(
+        Repair(
+            "invalid_duration",
+            "events that end before they begin, or at a time beyond 64 bits of ns, are instants ('invalid')",
+            source.name,
+            count=len(invalid),
+        )
+    )
+    return everything.where(valid), invalid, np.flatnonzero(valid)

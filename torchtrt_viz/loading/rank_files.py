@@ -1,0 +1,239 @@
+"""One trace of one rank: where it lies, whose it is, and in what state.
+
+Evidence about a rank is taken in this order: the session's manifest, what the archive or the trace itself
+says, the file's name and folders. Ranks are kept apart by (session, host, role, instance, rank): rank 0
+of the prefill workers and rank 0 of the decode workers are two ranks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.formats.kineto.rank_header import read_rank_header
+from torchtrt_viz.formats.session.manifest import RANK_META, parse_rank_meta
+from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
+from torchtrt_viz.loading.reading import read_source
+from torchtrt_viz.loading.walk import File
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["RAW_TRACE", "RankFile", "describe", "identity_of", "read_archive_meta", "read_sidecar"]
+
+RAW_TRACE = "raw/trace.json"
+
+_SMALL = 1 << 20
+_SIDECAR_FIELDS = {
+    "session_id": "session_id",
+    "role": "role",
+    "worker_role": "role",
+    "host": "host",
+    "hostname": "host",
+    "instance": "instance",
+    "pid": "pid",
+    "device": "device",
+    "cycle": "cycle",
+    "start_ns": "start_unix_ns",
+    "start_unix_ns": "start_unix_ns",
+    "stop_ns": "stop_unix_ns",
+    "stop_unix_ns": "stop_unix_ns",
+}
+
+
+@dataclass(frozen=True)
+class RankFile:
+    """One trace of one rank (one recording cycle), or the want of it.
+
+    Attributes
+    ----------
+    session, host, role, instance, rank
+        Whose it is; None where nothing says so.
+    cycle
+        Recording cycle, from 0.
+    stage
+        Part of the work, where a rank writes one file for each.
+    state
+        "ok", "damaged" (something is there, but not whole), "staged" (recorded, not packed yet) or "missing".
+    error
+        What is wrong, for every state but "ok".
+    source
+        The trace's bytes; None when it is missing.
+    path
+        Where it lies, or should.
+    format
+        Loader that reads it; "engine set" for the files in `members`.
+    archive
+        Archive of this package's layout that holds it.
+    """
+
+    source: Source | None
+    path: str
+    format: str | None = None
+    session: str | None = None
+    host: str | None = None
+    role: str | None = None
+    instance: str | None = None
+    rank: int | None = None
+    cycle: int | None = None
+    stage: str | None = None
+    pid: int | None = None
+    device: str | None = None
+    world_size: int | None = None
+    writer: str | None = None
+    what: str = "trace"
+    stamp: int | None = None
+    state: str = "ok"
+    error: str | None = None
+    archive: Source | None = None
+    members: tuple[Source, ...] = ()
+    start_unix_ns: int | None = None
+    stop_unix_ns: int | None = None
+    cut_at_start: tuple[str, ...] = ()
+    cut_at_stop: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> tuple[str | None, str | None, str | None, str | None, int | None]:
+        """What identifies the rank."""
+        return self.session, self.host, self.role, self.instance, self.rank
+
+    def load(self, options: LoadOptions) -> TraceData:
+        """Read the trace; its warnings are its own.
+
+        Raises
+        ------
+        TraceFormatError
+            When it is missing, or nothing of it can be read.
+        """
+        options = replace(options, rank=self.rank, warnings=[])
+        if self.members:
+            from torchtrt_viz.formats.engine.file_set import read_set
+
+            trace: TraceData = read_set(list(self.members), options)
+        elif self.source is None:
+            raise TraceFormatError(
+                self.error or "the trace of this rank is missing",
+                path=self.path,
+                hint="session.ranks says for every rank what is there",
+            )
+        else:
+            trace = read_source(self.source, options, self.format)
+        found: dict[str, Any] = {
+            "rank": self.rank,
+            "role": self.role,
+            "host": self.host,
+            "instance": self.instance,
+            "session": self.session,
+            "cycle": self.cycle,
+            "stage": self.stage,
+        }
+        trace.meta.update({key: value for key, value in found.items() if value is not None})
+        return trace
+
+
+def identity_of(meta: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a `RankFile` out of ``rank.json``."""
+    out = {
+        "session": meta.get("session_id"),
+        **{
+            name: meta.get(name)
+            for name in (
+                "rank",
+                "cycle",
+                "role",
+                "host",
+                "instance",
+                "pid",
+                "device",
+                "world_size",
+                "start_unix_ns",
+                "stop_unix_ns",
+            )
+        },
+        "cut_at_start": tuple(meta.get("cut_at_start") or ()),
+        "cut_at_stop": tuple(meta.get("cut_at_stop") or ()),
+    }
+    return {key: value for key, value in out.items() if value is not None}
+
+
+def _from_name(name: RankName | None) -> dict[str, Any]:
+    if name is None:
+        return {}
+    instance = None
+    if "dp" in name.dims and len(name.dims) > 1 and name.rank is not None:
+        instance = f"dp{name.dims['dp']}"  # every data-parallel replica counts its ranks from 0
+    elif name.rank is None and name.dims:
+        instance = "_".join(f"{dim}{index}" for dim, index in name.dims.items())
+    out = {
+        "rank": name.rank,
+        "cycle": name.cycle,
+        "role": name.role,
+        "host": name.host,
+        "pid": name.pid,
+        "instance": instance,
+        "session": name.run,
+        "stage": name.stage,
+        "stamp": name.stamp,
+        "writer": name.writer,
+        "what": name.what,
+    }
+    return {key: value for key, value in out.items() if value is not None}
+
+
+def describe(file: File, format: str | None) -> RankFile:
+    """Put together what the trace and its name say about whose it is."""
+    name = read_rank_name(file.slashed)
+    fields = _from_name(name)
+    if format == "kineto":
+        header = read_rank_header(file.source)
+        said = {key: value for key, value in header.__dict__.items() if value is not None}
+        if header.rank is not None and name is not None and name.rank is None:
+            fields.pop("instance", None)  # the parallel dimensions only stood in for the rank
+        fields.update(said)
+    return RankFile(source=file.source, path=file.source.name, format=format, **fields)
+
+
+def read_archive_meta(source: Source) -> dict[str, Any] | None:
+    """Read ``rank.json`` of an archive of this package's layout; None for any other archive.
+
+    Raises
+    ------
+    TraceFormatError
+        When the archive is damaged before that member, which is its first.
+    """
+    meta = Source(source.path, RANK_META)
+    try:
+        data = meta.read(limit=_SMALL)
+    except TraceFormatError as error:
+        if "no such member" in str(error):
+            return None
+        raise
+    return parse_rank_meta(data, meta.name)
+
+
+def read_sidecar(file: File) -> dict[str, Any] | None:
+    """Read a small JSON file that describes a rank and holds no events; None for everything else."""
+    import orjson
+
+    size = file.source.stored_bytes
+    if not file.source.filename.endswith(".json") or (size is not None and size > _SMALL):
+        return None
+    head = file.source.head(_SMALL)
+    if len(head) >= _SMALL or not head.lstrip().startswith(b"{"):
+        return None
+    try:
+        document = orjson.loads(head)
+    except orjson.JSONDecodeError:
+        return None
+    rank = document.get("rank")
+    described = any(name in document for name in ("role", "host", "hostname", "pid", "worker_role"))
+    if not isinstance(rank, int) or not 0 <= rank < 2**31 or not described or "traceEvents" in document:
+        return None
+    kinds = {"pid": int, "start_unix_ns": int, "stop_unix_ns": int, "cycle": int}
+    out: dict[str, Any] = {"rank": rank}
+    for theirs, ours in _SIDECAR_FIELDS.items():
+        value = document.get(theirs)
+        if isinstance(value, kinds.get(ours, str)) and not isinstance(value, bool):
+            out.setdefault(ours, value)
+    return out

@@ -1,0 +1,16 @@
+"""One file, read by the module of its format."""
+
+from __future__ import annotations
+
+from torchtrt_viz.formats import format_module
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.loading.sniffing import sniff
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["read_source"]
+
+
+def read_source(source: Source, options: LoadOptions, format: str | None = None) -> TraceData:
+    """Read one file (or archive member) into a trace."""
+    return format_module(format or sniff(source)).read(source, options)

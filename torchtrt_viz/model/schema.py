@@ -1,0 +1,314 @@
+"""Every frame that a trace holds: each column, its dtype, its unit and its meaning, in one place.
+
+Times are integer nanoseconds. ``start_ns`` and ``ts_ns`` count from the trace's own base, which
+``trace.meta`` describes. No column mixes units or clocks: whether a duration was spent on the host or on
+the GPU is said by ``domain``, and whether it has a place on the time axis by ``timing``.
+
+What was not collected is missing (``NA``, an empty category, or -1 in the link columns), never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "COUNTERS",
+    "DOMAINS",
+    "FLOWS",
+    "INSTANTS",
+    "KINDS",
+    "SPANS",
+    "TIMINGS",
+    "TRACKS",
+    "Column",
+    "FrameSchema",
+]
+
+KINDS: tuple[str, ...] = (
+    "method",  # one execution of an exported program's method
+    "operator",  # a framework operator on the host
+    "annotation",  # a range that the user's program or a library named
+    "step",  # a profiler step
+    "runtime",  # a call into the device's runtime or driver
+    "kernel",  # device code
+    "memcpy",
+    "memset",
+    "communication",  # a collective or point-to-point transfer
+    "delegate",  # one call of a delegate
+    "phase",  # a part of a delegate's call
+    "layer",  # a layer of an engine
+    "memory",  # allocation and release
+    "python",  # a Python frame
+    "other",
+)
+DOMAINS: tuple[str, ...] = ("host", "gpu")
+TIMINGS: tuple[str, ...] = (
+    "measured",  # a real start and a real end
+    "aggregate",  # a sum over several calls: no place on a time axis
+    "modeled",  # computed, not observed
+)
+TRACK_TYPES: tuple[str, ...] = (
+    "process",
+    "thread",
+    "stream",
+    "delegate",
+    "engine",
+    "method",
+    "async",
+    "counter",
+    "other",
+)
+STATES: tuple[str, ...] = ("instant", "unfinished", "invalid")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a frame.
+
+    ``dtype`` is a numpy dtype name, ``category`` (strings), ``string`` or ``object``; ``categories``
+    fixes the categories and their codes; ``default`` fills the column when a loader does not give it.
+    """
+
+    name: str
+    dtype: str
+    meaning: str
+    unit: str = ""
+    default: Any = None
+    categories: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class FrameSchema:
+    """The columns of one frame, in order."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    @property
+    def names(self) -> list[str]:
+        """Column names in order."""
+        return [column.name for column in self.columns]
+
+    def frame(self, data: Mapping[str, Any] | None = None, length: int | None = None) -> pd.DataFrame:
+        """Make a frame of exactly these columns out of whole column arrays.
+
+        Arrays of the right dtype are taken without a copy. A categorical column may be given as a
+        ``pandas.Categorical``, as an array of codes when its categories are fixed, as one string for all
+        rows, or as a sequence of strings. A column that is not given gets its default.
+
+        Raises
+        ------
+        KeyError
+            For a column that the frame does not have.
+        ValueError
+            When lengths differ, or a value is not one of the fixed categories.
+        """
+        import pandas as pd
+
+        data = dict(data or {})
+        unknown = set(data) - set(self.names)
+        if unknown:
+            raise KeyError(f"{self.name} has no column {sorted(unknown)}; it has {self.names}")
+        if length is None:
+            length = next(
+                (len(v) for v in data.values() if not isinstance(v, (str, int, float)) and v is not None), 0
+            )
+        made = {column.name: _series(column, data.get(column.name), length) for column in self.columns}
+        for name, values in made.items():
+            if len(values) != length:
+                raise ValueError(f"{self.name}.{name} has {len(values)} rows, others have {length}")
+        frame = pd.DataFrame(made, copy=False)
+        frame.index = pd.RangeIndex(length)
+        return frame
+
+    def describe(self) -> pd.DataFrame:
+        """Return a frame that documents this one: columns name, dtype, unit, meaning."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [(c.name, c.dtype, c.unit, c.meaning) for c in self.columns],
+            columns=["name", "dtype", "unit", "meaning"],
+        )
+
+
+def _series(column: Column, value: Any, length: int) -> Any:
+    """Turn what a loader gave for ``column`` into the array that the frame keeps."""
+    import pandas as pd
+
+    if column.dtype == "category":
+        return _categorical(column, value, length)
+    if value is None:
+        value = column.default
+    if column.dtype in ("string", "object"):
+        if value is None or isinstance(value, str):
+            value = [value] * length
+        return (
+            pd.array(value, dtype="string") if column.dtype == "string" else np.asarray(value, dtype=object)
+        )
+    if column.dtype in ("Int64", "Int32", "Float64"):
+        array: Any = pd.array  # the stubs know only literal dtypes
+        return array([pd.NA] * length if value is None else value, dtype=column.dtype)
+    if value is None:
+        if length:
+            raise ValueError(f"column {column.name} has to be given")
+        return np.empty(0, dtype=column.dtype)
+    if np.isscalar(value):
+        return np.full(length, value, dtype=column.dtype)
+    if isinstance(value, pd.api.extensions.ExtensionArray):
+        # start_ns of aggregate records: a nullable array, see Column "start_ns"
+        return value
+    return np.asarray(value, dtype=column.dtype)
+
+
+def _categorical(column: Column, value: Any, length: int) -> Any:
+    import pandas as pd
+
+    # the stubs type the categories more narrowly than pandas does
+    from_codes: Any = pd.Categorical.from_codes
+
+    fixed = None if column.categories is None else list(column.categories)
+    if value is None:
+        value = column.default
+    if isinstance(value, pd.Series):
+        value = value.array
+    if isinstance(value, pd.Categorical):
+        if fixed is not None and list(value.categories) != fixed:
+            return pd.Categorical(value.astype(object), categories=fixed)
+        return value
+    if value is None:
+        return from_codes(
+            np.full(length, -1, np.int8),
+            categories=pd.Index(fixed or [], dtype="str" if fixed is None else None),
+        )
+    if isinstance(value, str):
+        categories = fixed or [value]
+        return from_codes(np.full(length, categories.index(value), np.int8), categories=categories)
+    array = np.asarray(value)
+    if fixed is not None and array.dtype.kind in "iu":
+        if length and (array.min() < -1 or array.max() >= len(fixed)):
+            raise ValueError(f"codes of {column.name} outside its {len(fixed)} categories")
+        return from_codes(array.astype(np.int8, copy=False), categories=fixed, validate=False)
+    if fixed is not None:
+        wrong = {v for v in value if v is not None and v not in fixed}
+        if wrong:
+            raise ValueError(f"{column.name} cannot be {sorted(wrong)}; it is one of {fixed}")
+        return pd.Categorical(array, categories=fixed)
+    return pd.Categorical(pd.array(list(value), dtype="str") if length else pd.array([], dtype="str"))
+
+
+def category_code(values: Iterable[str], name: str) -> int:
+    """Return the code of category ``name`` in a fixed list of categories."""
+    return list(values).index(name)
+
+
+SPANS = FrameSchema(
+    "spans",
+    (
+        Column("name", "category", "name of the event as the producer gave it"),
+        Column("kind", "category", "what sort of work it is", categories=KINDS, default="other"),
+        Column("domain", "category", "where the time was spent", categories=DOMAINS, default="host"),
+        Column("timing", "category", "what the times mean", categories=TIMINGS, default="measured"),
+        Column("track", "int32", "row of trace.tracks"),
+        Column(
+            "start_ns",
+            "int64",
+            "start on the trace's base; NA (dtype Int64) for aggregate records, which have no place in time",
+            "ns",
+        ),
+        Column("dur_ns", "int64", "duration, 0 or more", "ns"),
+        Column("self_ns", "int64", "duration less the time covered by its children on the same track", "ns"),
+        Column("depth", "int32", "nesting depth within the track, 0 outermost", default=0),
+        Column(
+            "parent", "int64", "row of the innermost enclosing span on the same track; -1 none", default=-1
+        ),
+        Column("correlation", "int64", "id that links a host launch to device work; -1 none", default=-1),
+        Column("external_id", "int64", "id that links an operator to its launches; -1 none", default=-1),
+        Column(
+            "iteration",
+            "int32",
+            "run index within the capture, from 0, or the number that the producer gave the step; -1 unknown",
+            default=-1,
+        ),
+        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+        Column(
+            "run_id",
+            "category",
+            "engine, delegate or method instance that the span belongs to; missing: none",
+        ),
+    ),
+)
+
+TRACKS = FrameSchema(
+    "tracks",
+    (
+        Column("label", "object", "text shown for the row"),
+        Column("type", "category", "what the row stands for", categories=TRACK_TYPES, default="other"),
+        Column("domain", "category", "host or gpu", categories=DOMAINS, default="host"),
+        Column("process", "object", "process as the producer named it (a pid, or text); None unknown"),
+        Column("thread", "object", "thread or stream as the producer named it; None unknown"),
+        Column("device", "Int32", "device index; NA none"),
+        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+        Column(
+            "sort_index",
+            "int64",
+            "order that the producer asked for; ties keep the order of the rows",
+            default=0,
+        ),
+    ),
+)
+
+INSTANTS = FrameSchema(
+    "instants",
+    (
+        Column("name", "category", "name of the event"),
+        Column("kind", "category", "what sort of event it is", categories=KINDS, default="other"),
+        Column("domain", "category", "host or gpu", categories=DOMAINS, default="host"),
+        Column("track", "int32", "row of trace.tracks"),
+        Column("ts_ns", "int64", "time on the trace's base", "ns"),
+        Column(
+            "state",
+            "category",
+            "instant: a point in time; unfinished: no end recorded; invalid: duration negative or no number",
+            categories=STATES,
+            default="instant",
+        ),
+        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+    ),
+)
+
+COUNTERS = FrameSchema(
+    "counters",
+    (
+        Column(
+            "name", "category", "name of the counter; a counter with several series is written counter/series"
+        ),
+        Column("track", "int32", "row of trace.tracks"),
+        Column("ts_ns", "int64", "time on the trace's base", "ns"),
+        Column("value", "float64", "value from this time on", "as in the unit column"),
+        Column("unit", "category", "unit of the value; missing: not recorded"),
+        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+    ),
+)
+
+FLOWS = FrameSchema(
+    "flows",
+    (
+        Column("name", "category", "category of the flow as the producer gave it (ac2g, fwdbwd, ...)"),
+        Column("source", "int64", "row of trace.spans where the flow starts; -1 not found"),
+        Column("target", "int64", "row of trace.spans where it ends; -1 not found"),
+        Column("id", "int64", "the producer's id of the flow; -1 none", default=-1),
+    ),
+)

@@ -1,0 +1,362 @@
+"""The traces of many ranks: who is there, how one is read, and frames over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self
+from weakref import WeakValueDictionary
+
+import pandas as pd
+
+from torchtrt_viz.errors import OptionError, TorchTrtVizError, TraceFormatError
+from torchtrt_viz.model.rank_tasks import RankTrace, ReadOptions, Work, run_here, run_tasks
+from torchtrt_viz.model.repair import Repair
+from torchtrt_viz.model.trace_data import TraceData
+
+__all__ = ["KEY_COLUMNS", "SessionData"]
+
+KEY_COLUMNS = ("session", "rank", "role", "instance", "host", "cycle", "stage")
+"""Columns that say whose a row is, in every frame over ranks."""
+
+_MORE_COLUMNS = (
+    "state",
+    "error",
+    "format",
+    "what",
+    "writer",
+    "path",
+    "pid",
+    "device",
+    "world_size",
+    "start_unix_ns",
+    "stop_unix_ns",
+    "cut_at_start",
+    "cut_at_stop",
+)
+_DTYPES = {
+    "rank": "Int32",
+    "cycle": "Int32",
+    "pid": "Int64",
+    "world_size": "Int32",
+    "start_unix_ns": "Int64",
+    "stop_unix_ns": "Int64",
+}
+_SHOWN = 12
+
+
+class _NoSingleTrace(KeyError):
+    """No trace, or several, are what was asked for."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show the message quoted
+
+
+def _as_it_is(trace: TraceData) -> TraceData:
+    return trace
+
+
+class SessionData:
+    """The traces of many ranks.
+
+    Made by :func:`torchtrt_viz.load` of a folder, an archive or several files. Nothing but the ranks'
+    descriptions is held; ``session[rank]`` and ``session.trace(...)`` read a trace, and forget it when
+    the caller does.
+
+    Attributes
+    ----------
+    meta : dict
+        ``sources`` (what was loaded), ``manifests``, ``warnings`` (list of `Repair`: damaged and missing
+        ranks, traces that nothing tells apart), ``other_files`` (files that are no traces).
+    engine : str or None
+        "dask" when frames over ranks are computed as one task per rank.
+    computed : dict
+        Tables over all ranks that were worked out before, by name: reading the ranks again costs time.
+    """
+
+    @classmethod
+    def present(cls) -> Callable[[TraceData], TraceData]:
+        """Return what makes of a trace that was read what callers and functions over ranks get."""
+        return _as_it_is
+
+    def __init__(
+        self,
+        files: Sequence[RankTrace],
+        *,
+        manifests: Sequence[Any] = (),
+        options: ReadOptions,
+        engine: str | None = None,
+        paths: Sequence[str | PathLike[str]] = (),
+        other_files: Sequence[str] = (),
+    ) -> None:
+        self._files = tuple(files)
+        self._options = options
+        self._ranks: pd.DataFrame | None = None
+        self._live: WeakValueDictionary[int, TraceData] = WeakValueDictionary()
+        self.computed: dict[str, Any] = {}
+        self.engine = engine
+        self.meta: dict[str, Any] = {
+            "format": "session",
+            "sources": [str(p) for p in paths],
+            "manifests": list(manifests),
+            "warnings": list(self._options.warnings),
+            "other_files": list(other_files),
+        }
+
+    @classmethod
+    def of(cls, data: SessionData) -> Self:
+        """Return a session of this class over the same ranks; nothing is read or copied."""
+        if isinstance(data, cls):
+            return data
+        session = cls.__new__(cls)
+        session.__dict__.update(data.__dict__)
+        return session
+
+    def __len__(self) -> int:
+        """Return the number of traces, those that are missing included."""
+        return len(self._files)
+
+    def __repr__(self) -> str:
+        ranks = len({f.key if f.rank is not None else f.path for f in self._files})
+        states: dict[str, int] = {}
+        for file in self._files:
+            states[file.state] = states.get(file.state, 0) + 1
+        bad = ", ".join(f"{n} {state}" for state, n in sorted(states.items()) if state != "ok")
+        roles = {f.role for f in self._files if f.role}
+        of = f" ({', '.join(sorted(roles))})" if roles else ""
+        lazily = "" if self.engine is None else f", by {self.engine}"
+        bad = f", {bad}" if bad else ""
+        return f"<{type(self).__name__}: {len(self._files)} traces of {ranks} ranks{of}{bad}{lazily}>"
+
+    # -- which ranks there are -----------------------------------------------------------------------
+
+    @property
+    def ranks(self) -> pd.DataFrame:
+        """The traces of the session, one row each (a rank has one per recording cycle).
+
+        Columns: ``session``, ``rank`` (unique within a session where it says so itself; else what the
+        trace or its name says), ``role`` (prefill, decode, ...), ``instance`` (replica), ``host``,
+        ``cycle`` (from 0), ``stage``; ``state`` ("ok", "damaged", "staged": recorded but not packed yet,
+        "missing"), ``error`` (why it is not ok); ``format``, ``what`` ("trace", or "merged", "frontend",
+        "capture" for what is not one rank's work), ``writer``, ``path``, ``pid``, ``device``,
+        ``world_size``; ``start_unix_ns`` and ``stop_unix_ns`` (the rank's own clock), ``cut_at_start``
+        and ``cut_at_stop`` (requests in flight at the boundaries). Missing values are what nothing says.
+        """
+        if self._ranks is None:
+            columns = (*KEY_COLUMNS, *_MORE_COLUMNS)
+            data = {
+                column: pd.Series(
+                    [getattr(f, column) for f in self._files], dtype=_DTYPES.get(column, object)
+                )
+                for column in columns
+            }
+            self._ranks = pd.DataFrame(data)
+        return self._ranks.copy()
+
+    def select(self, **wanted: Any) -> Self:
+        """Return the session of those traces that have the given value (or one of a list) per column.
+
+        Examples
+        --------
+        ``session.select(role="prefill")``, ``session.select(rank=[0, 1], state="ok")``.
+
+        Raises
+        ------
+        OptionError
+            For a name that is no column of :attr:`ranks`.
+        """
+        return self._part(self._rows(wanted))
+
+    def _part(self, rows: Sequence[int]) -> Self:
+        part = type(self)([self._files[row] for row in rows], options=self._options, engine=self.engine)
+        part.meta = {**self.meta, "warnings": list(self.meta["warnings"])}
+        return part
+
+    def _rows(self, wanted: dict[str, Any]) -> list[int]:
+        known = (*KEY_COLUMNS, *_MORE_COLUMNS)
+        for name in wanted:
+            if name not in known:
+                raise OptionError(name, wanted[name], f"columns to choose by are {', '.join(known)}")
+
+        def fits(file: RankTrace) -> bool:
+            for name, value in wanted.items():
+                has = getattr(file, name)
+                several = isinstance(value, (list, tuple, set, frozenset, range))
+                if not (has in value if several else has == value):
+                    return False
+            return True
+
+        return [row for row, file in enumerate(self._files) if fits(file)]
+
+    # -- traces --------------------------------------------------------------------------------------
+
+    def trace(self, rank: int | None = None, *, row: int | None = None, **wanted: Any) -> TraceData:
+        """Read one rank's trace.
+
+        Parameters
+        ----------
+        rank
+            The rank's number.
+        row
+            Row of :attr:`ranks`, instead of everything else.
+        **wanted
+            What tells the trace from others: ``role``, ``host``, ``instance``, ``session``, ``cycle``,
+            ``stage`` or any other column of :attr:`ranks`.
+
+        Raises
+        ------
+        KeyError
+            When no trace is so, or several are; the message lists them.
+        TraceFormatError
+            When the trace is missing, or nothing of it can be read.
+        """
+        if row is not None:
+            if not -len(self) <= row < len(self):
+                raise _NoSingleTrace(f"row {row} of {len(self)}")
+            return self._load(row % len(self))
+        if rank is not None:
+            wanted = {"rank": rank, **wanted}
+        rows = self._rows(wanted)
+        if "what" not in wanted and len(rows) > 1:
+            rows = [r for r in rows if self._files[r].what == "trace"] or rows
+        if len(rows) != 1:
+            raise _NoSingleTrace(self._no_single(wanted, rows))
+        return self._load(rows[0])
+
+    def _no_single(self, wanted: dict[str, Any], rows: list[int]) -> str:
+        asked = ", ".join(f"{k}={v!r}" for k, v in wanted.items()) or "no choice"
+        if not rows:
+            ranks = sorted({f.rank for f in self._files if f.rank is not None})
+            shown = ", ".join(map(str, ranks[:_SHOWN])) + (", ..." if len(ranks) > _SHOWN else "")
+            there = f"the session has ranks {shown}" if shown else "its traces have no rank numbers"
+            return f"no trace with {asked}; {there}: see session.ranks"
+        differing = [c for c in KEY_COLUMNS if len({getattr(self._files[r], c) for r in rows}) > 1]
+        differing = differing or ["path"]
+        lines = [
+            "row=" + str(r) + ": " + ", ".join(f"{c}={getattr(self._files[r], c)!r}" for c in differing)
+            for r in rows[:_SHOWN]
+        ]
+        more = f"\n  and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        return (
+            f"{len(rows)} traces with {asked}; say which by {', '.join(differing)} "
+            f"(session.trace(..., {differing[0]}=...)):\n  " + "\n  ".join(lines) + more
+        )
+
+    def __getitem__(self, key: int | tuple[int, int]) -> TraceData:
+        """Read the trace of a rank, or of (rank, cycle)."""
+        if isinstance(key, tuple):
+            rank, cycle = key
+            return self.trace(rank, cycle=cycle)
+        return self.trace(key)
+
+    def _load(self, row: int) -> TraceData:
+        trace = self._live.get(row)
+        if trace is None:
+            trace = self.present()(self._files[row].load(self._options))
+            self._live[row] = trace
+        return trace
+
+    def traces(self) -> Iterator[tuple[RankTrace, TraceData]]:
+        """Read the traces one after the other (missing ones, and what is not one rank's work, are left out).
+
+        Yields
+        ------
+        (RankTrace, TraceData)
+            What the session knows about the trace, and the trace. One that turns out to be unreadable is
+            left out, with a warning in ``meta["warnings"]``.
+        """
+        for row in self._readable():
+            try:
+                trace = self._load(row)
+            except TraceFormatError as error:
+                self._unreadable(row, str(error))
+                continue
+            yield self._files[row], trace
+
+    def _readable(self) -> list[int]:
+        rows = [r for r, f in enumerate(self._files) if f.what in ("trace", "partial")]
+        rows = rows or list(range(len(self._files)))
+        return [r for r in rows if self._files[r].state != "missing"]
+
+    def _unreadable(self, row: int, error: str) -> None:
+        """Note that a trace could not be read."""
+        file = self._files[row]
+        repair = Repair("damaged_rank", f"left out: {error}", path=file.path)
+        if self._options.strict:
+            raise TraceFormatError(error, path=file.path)
+        if repair not in self.meta["warnings"]:
+            self.meta["warnings"].append(repair)
+        if file.state == "ok":
+            changed = replace(file, state="damaged", error=error)
+            self._files = (*self._files[:row], changed, *self._files[row + 1 :])
+            self._ranks = None
+
+    # -- frames over ranks ---------------------------------------------------------------------------
+
+    def map(self, function: Callable[..., pd.DataFrame], **options: Any) -> pd.DataFrame:
+        """Call ``function(trace, **options)`` for every rank and put the frames it returns under each other.
+
+        With ``engine="dask"`` each rank is one task on the current ``distributed`` client (or dask's default
+        scheduler): the trace is read, reduced and forgotten where the task runs, and only the frames travel.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of :data:`KEY_COLUMNS` (``session``, ``rank``, ``role``, ``instance``, ``host``,
+            ``cycle``, ``stage``), then the function's. ``attrs["skipped"]`` lists (path, error) of the
+            traces that could not be read.
+        """
+        return self.map_all([(function, options)])[0]
+
+    def map_all(
+        self, work: Work, *, progress: Callable[[int, int], None] | None = None
+    ) -> list[pd.DataFrame]:
+        """Do the same for several functions, reading every trace once.
+
+        Parameters
+        ----------
+        work
+            (function, options) for each frame that is wanted.
+        progress
+            Called with (ranks done, ranks in all) after each rank.
+
+        Returns
+        -------
+        list of pandas.DataFrame
+            For each function what :meth:`map` returns.
+        """
+        rows = self._readable()
+        if self.engine == "dask":
+            results = run_tasks([self._files[r] for r in rows], self._options, work, self.present())
+        else:
+            results = (run_here(self._load, row, work) for row in rows)
+        read: list[int] = []
+        columns: list[list[pd.DataFrame]] = [[] for _ in work]
+        skipped = []
+        for done, (row, (frames, error)) in enumerate(zip(rows, results, strict=True), start=1):
+            if frames is None:
+                skipped.append((self._files[row].path, error))
+                self._unreadable(row, error or "unreadable")
+            else:
+                read.append(row)
+                for into, frame in zip(columns, frames, strict=True):
+                    into.append(frame)
+            if progress is not None:
+                progress(done, len(rows))
+        if not read:
+            raise TorchTrtVizError("no rank of this session can be read: session.ranks says why")
+        out = [self._keyed(read, frames) for frames in columns]
+        for frame in out:
+            frame.attrs = {"skipped": list(skipped)}
+        return out
+
+    def _keyed(self, rows: Sequence[int], frames: list[pd.DataFrame]) -> pd.DataFrame:
+        """Put the ranks' frames under each other, with the columns that say whose a row is."""
+        lengths = [len(frame) for frame in frames]
+        out = pd.concat(frames, ignore_index=True)
+        for position, column in enumerate(KEY_COLUMNS):
+            dtype = _DTYPES.get(column, object)
+            values = pd.Series([getattr(self._files[row], column) for row in rows], dtype=dtype)
+            out.insert(position, column, values.repeat(lengths).reset_index(drop=True))
+        return out

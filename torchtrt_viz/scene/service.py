@@ -1,0 +1,386 @@
+"""Answers to what the front end of a timeline asks: plain data and binary buffers, no widget in sight.
+
+Requests and answers are JSON objects. An answer with a ``frame`` has columns, which travel beside it in one
+buffer; :mod:`torchtrt_viz.scene.wire` says which and how. Times on the wire count from the scene's origin,
+so that they are exact in a double. What the front end asks at one moment comes as one ``batch``, and an
+answer that names an event brings what is to be shown of it: in a notebook a message costs far more time than
+what it asks for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchtrt_viz._native import native
+from torchtrt_viz.model import schema
+from torchtrt_viz.scene.counters import CounterSeries, counter_series
+from torchtrt_viz.scene.details import details, links
+from torchtrt_viz.scene.scene import Place, Rows, Scene
+from torchtrt_viz.scene.wire import pack
+
+__all__ = ["Answer", "Service", "aggregates", "minimap"]
+
+Answer = tuple[dict[str, Any], list[bytes]]
+WIDE_PX = 24
+MAX_AGGREGATES = 300
+_MINIMAP_WIDTH = 1200
+_NAMES_AT_ONCE = 1_000_000  # characters of names that are sent without being asked for
+_TOP_NAMES = 60
+
+
+class Service:
+    """Answers requests about one scene.
+
+    Parameters
+    ----------
+    scene
+        What is drawn.
+    whole_limit
+        Up to so many events are sent whole when the front end opens, so that it needs no kernel to zoom.
+
+    Notes
+    -----
+    Requests may come from several threads at once (a notebook's messages run in a subshell while a cell
+    runs): the scene never changes, and the marks (search and highlight) are replaced as a whole under a lock.
+    """
+
+    def __init__(self, scene: Scene, whole_limit: int = 300_000) -> None:
+        self.scene = scene
+        self.whole_limit = whole_limit
+        self.counters: list[CounterSeries] = counter_series(scene.parts)
+        self._lock = threading.Lock()
+        self._marked_names: NDArray[np.uint8] | None = None
+        self._marked_rows: NDArray[np.uint8] | None = None
+        self._text: str | None = None  # the search that the marks belong to
+        self._folded: tuple[bytes, NDArray[np.int64]] | None = None
+        self._ops: dict[str, Callable[[dict[str, Any]], Answer]] = {
+            "batch": self._batch,
+            "open": self._open,
+            "view": self._view,
+            "hit": self._hit,
+            "neighbour": self._neighbour,
+            "locate": self._locate,
+            "detail": self._detail,
+            "links": self._links,
+            "search": self._search,
+            "step": self._step,
+            "names": self._names,
+            "counters": self._counters,
+            "totals": self._totals,
+            "marks": self._send_marks,
+        }
+
+    def answer(self, request: dict[str, Any]) -> Answer:
+        """Answer one request; the answer to one that cannot be served has an ``error``."""
+        op = request.get("op")
+        handler = self._ops.get(op) if isinstance(op, str) else None
+        if handler is None:
+            return {"error": f"unknown request {op!r}"}, []
+        try:
+            return handler(request)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            return {"error": f"{op}: {type(error).__name__}: {error}"}, []
+
+    @property
+    def whole(self) -> bool:
+        """Whether the front end gets every event at once."""
+        return int(self.scene.lane_end.max(initial=0)) <= self.whole_limit
+
+    # -- marks ---------------------------------------------------------------------------------------
+
+    def mark(
+        self, *, text: str | None = None, names: NDArray[np.uint8] | None = None, rows: Rows | None = None
+    ) -> int:
+        """Mark the spans whose name contains ``text``, or has a byte in ``names``, or the scene ``rows``.
+
+        With neither, nothing is marked. Returns how many events are.
+        """
+        if text:
+            with self._lock:
+                if text == self._text and self._marked_names is not None:
+                    return self._count(self._marked_names, None)
+            names = self.matching(text)
+        row_mask = None
+        if rows is not None:
+            row_mask = np.zeros(self.scene.blocks[-1].end if self.scene.blocks else 0, np.uint8)
+            row_mask[rows] = 1
+        with self._lock:
+            self._marked_names, self._marked_rows, self._text = names, row_mask, text
+        return self._count(names, row_mask)
+
+    def _count(self, names: NDArray[np.uint8] | None, rows: NDArray[np.uint8] | None) -> int:
+        index = self.scene.index
+        if rows is not None:
+            return int(index.count_marked(names, rows)[~self.scene.lane_is_cover].sum())
+        return 0 if names is None else int(index.name_counts[names[: len(index.name_counts)] != 0].sum())
+
+    def matching(self, text: str) -> NDArray[np.uint8]:
+        """Return one byte per name: 1 where it contains ``text``, whatever the case."""
+        if self._folded is None:
+            parts = [name.casefold().encode("utf-8", "surrogatepass") for name in self.scene.names]
+            ends = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
+            self._folded = b"".join(parts), np.concatenate([np.zeros(1, np.int64), ends])
+        wanted = text.casefold().encode("utf-8", "surrogatepass")
+        found: NDArray[np.uint8] = native("columns").names_with(*self._folded, wanted)
+        return found
+
+    def _marks(self) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
+        with self._lock:
+            return self._marked_names, self._marked_rows
+
+    # -- requests ------------------------------------------------------------------------------------
+
+    def _batch(self, request: dict[str, Any]) -> Answer:
+        """Answer several requests in their order; the buffers are those of the answers with a ``frame``."""
+        answers: list[dict[str, Any]] = []
+        buffers: list[bytes] = []
+        for one in request["requests"]:
+            if one.get("op") == "batch":
+                raise ValueError("a batch cannot hold another")
+            answer, own = self.answer(one)
+            answers.append(answer)
+            buffers += own
+        return {"answers": answers}, buffers
+
+    def _open(self, request: dict[str, Any]) -> Answer:
+        scene = self.scene
+        whole = self.whole
+        texts = scene.names if whole or sum(map(len, scene.names)) <= _NAMES_AT_ONCE else None
+        info = {
+            "length": scene.length_ns,
+            "origin": str(scene.origin_ns),
+            "synthetic": any(part.trace.meta.get("synthetic") for part in scene.parts),
+            "tracks": [track.to_dict() for track in scene.tracks],
+            "kinds": [*schema.KINDS, "event"],
+            "name_count": len(scene.names),
+            "names": texts,
+            "events": scene.blocks[-1].end if scene.blocks else 0,
+            "counters": [series.to_dict() for series in self.counters],
+            "aggregates": aggregates(scene),
+            "whole": whole,
+            "note": scene.note,
+        }
+        host, gpu = minimap(scene)
+        columns: dict[str, NDArray[Any]] = {
+            "host_busy": host,
+            "gpu_busy": gpu,
+            "name_color": scene.name_color,
+            "name_kind": scene.name_kind,
+        }
+        if whole:
+            start, dur, name, row = scene.index.whole()
+            columns |= {
+                "start": (start - scene.origin_ns).astype(np.float64),
+                "dur": dur.astype(np.float64),
+                "name": name,
+                "row": row,
+                "lane_begin": scene.lane_begin,
+                "lane_end": scene.lane_end,
+            }
+        frame, data = pack("open", columns)
+        return {**info, "frame": frame}, [data]
+
+    def _view(self, request: dict[str, Any]) -> Answer:
+        scene = self.scene
+        t0, t1 = self._range(request)
+        width = min(max(int(request["width"]), 1), 4096)
+        lanes = np.asarray(request["lanes"], np.int32)
+        names, rows = self._marks()
+        px = (t1 - t0) / width
+        found: dict[str, Any] = scene.index.view(
+            t0, t1, width, lanes, max(64, width // 4), max(1, int(px * WIDE_PX)), names, rows
+        )
+        frame, data = pack(
+            "view",
+            {
+                "mode": found["mode"],
+                "span_begin": found["span_begin"],
+                "start": (found["span_start"] - t0).astype(np.float32),
+                "dur": found["span_dur"].astype(np.float32),
+                "row": found["span_row"],
+                "name": found["span_name"],
+                "marked": found["span_marked"],
+                "cell_busy": found["column_busy"],
+                "cell_name": found["column_name"],
+                "cell_marked": found["column_marked"],
+                "names": found["names"],
+            },
+        )
+        return {
+            "t0": t0 - scene.origin_ns,
+            "t1": t1 - scene.origin_ns,
+            "width": width,
+            "marked": names is not None or rows is not None,
+            "frame": frame,
+        }, [data]
+
+    def _range(self, request: dict[str, Any]) -> tuple[int, int]:
+        """Times of a request on the scene's clock; views reach a little beyond both ends, not further."""
+        length = self.scene.length_ns
+        t0 = min(max(int(request["t0"]), -2 * length), 2 * length)
+        t1 = min(max(int(request["t1"]), t0 + 1), 3 * length + 1)
+        low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+        t0 = min(max(t0 + self.scene.origin_ns, low), high - 1)
+        return t0, min(max(t1 + self.scene.origin_ns, t0 + 1), high)
+
+    def _hit(self, request: dict[str, Any]) -> Answer:
+        time = int(request["t"]) + self.scene.origin_ns
+        found = self.scene.index.hit(int(request["lane"]), time, int(request.get("tolerance", 0)))
+        return self._found(found), []
+
+    def _neighbour(self, request: dict[str, Any]) -> Answer:
+        found = self.scene.index.neighbour(
+            int(request["lane"]),
+            int(request["start"]) + self.scene.origin_ns,
+            int(request["row"]),
+            int(request["step"]),
+        )
+        return self._found(found), []
+
+    def _locate(self, request: dict[str, Any]) -> Answer:
+        return {"place": self._place(self.scene.locate(int(request["row"])))}, []
+
+    def _found(self, found: tuple[int, int, int, int] | None) -> dict[str, Any]:
+        """Return a place, and what the front end shows of what it has chosen."""
+        if found is None:
+            return {"place": None}
+        row = found[0]
+        return {
+            "place": self._place(Place(*found)),
+            "detail": details(self.scene, row),
+            "links": self._linked(row),
+        }
+
+    def _place(self, place: Place | None) -> dict[str, Any] | None:
+        if place is None:
+            return None
+        part, block, frame_row = self.scene.event(place.row)
+        frame = part.trace.spans if block.frame == "spans" else part.trace.instants
+        return {
+            "row": place.row,
+            "lane": place.lane,
+            "start": place.start_ns - self.scene.origin_ns,
+            "dur": place.dur_ns,
+            "name": str(frame["name"].iloc[frame_row]),
+            "kind": str(frame["kind"].iloc[frame_row]),
+        }
+
+    def _detail(self, request: dict[str, Any]) -> Answer:
+        return details(self.scene, int(request["row"])), []
+
+    def _links(self, request: dict[str, Any]) -> Answer:
+        return self._linked(int(request["row"])), []
+
+    def _linked(self, row: int) -> dict[str, Any]:
+        found, total = links(self.scene, row)
+        return {"links": [link.to_dict(self.scene.origin_ns) for link in found], "total": total}
+
+    def _search(self, request: dict[str, Any]) -> Answer:
+        text = str(request.get("text", ""))
+        count = self.mark(text=text)
+        return {"text": text, "count": count}, []
+
+    def _send_marks(self, request: dict[str, Any]) -> Answer:
+        names, rows = self._marks()
+        frame, data = pack("marks", {"names": names, "rows": rows})
+        return {"frame": frame}, [data]
+
+    def _step(self, request: dict[str, Any]) -> Answer:
+        names, rows = self._marks()
+        if names is None and rows is None:
+            return {"place": None}, []
+        lanes = np.asarray(request["lanes"], np.int32)
+        forward = bool(request["forward"])
+        index = self.scene.index
+        time = min(
+            max(int(request["t"]) + self.scene.origin_ns, self.scene.origin_ns - 1), self.scene.end_ns + 1
+        )
+        found = index.next_marked(lanes, time, int(request["lane"]), forward, names, rows)
+        if found is None:  # around the end
+            time = self.scene.origin_ns if forward else self.scene.end_ns
+            found = index.next_marked(lanes, time, -1, forward, names, rows)
+        return self._found(found), []
+
+    def _names(self, request: dict[str, Any]) -> Answer:
+        ids = [int(code) for code in request["ids"]][:5_000]
+        names = self.scene.names
+        return {"ids": ids, "names": [names[code] if 0 <= code < len(names) else "" for code in ids]}, []
+
+    def _counters(self, request: dict[str, Any]) -> Answer:
+        t0, t1 = self._range(request)
+        width = min(max(int(request["width"]), 1), 4096)
+        ids = [int(number) for number in request["ids"]]
+        low = np.empty((len(ids), width), np.float32)
+        high = np.empty((len(ids), width), np.float32)
+        for at, number in enumerate(ids):
+            low[at], high[at] = self.counters[number].view(t0, t1, width)
+        frame, data = pack("counters", {"low": low.ravel(), "high": high.ravel()})
+        return {
+            "ids": ids,
+            "t0": t0 - self.scene.origin_ns,
+            "t1": t1 - self.scene.origin_ns,
+            "width": width,
+            "frame": frame,
+        }, [data]
+
+    def _totals(self, request: dict[str, Any]) -> Answer:
+        t0, t1 = self._range(request)
+        lanes = np.asarray(request["lanes"], np.int32)
+        if len(lanes):
+            lanes = lanes[~self.scene.lane_is_cover[lanes]]
+        name, count, inside = self.scene.index.totals(t0, t1, lanes)
+        order = np.argsort(-inside, kind="stable")[:_TOP_NAMES]
+        return {
+            "events": int(count.sum()),
+            "names": len(name),
+            "rows": [
+                [self.scene.names[name[i]] if name[i] >= 0 else "", int(count[i]), int(inside[i])]
+                for i in order
+            ],
+        }, []
+
+
+def minimap(scene: Scene, width: int = _MINIMAP_WIDTH) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the busy share over the whole length of the host's and the GPU's tracks, the mean of each."""
+    out = []
+    for section in ("host", "gpu"):
+        busy = np.zeros(width, np.float64)
+        tracks = [track for track in scene.tracks if track.section == section and track.busy_ns]
+        for track in tracks:
+            ns, _, _ = scene.index.columns(
+                scene.origin_ns, scene.origin_ns + scene.length_ns, width, track.collapsed
+            )
+            busy += ns
+        busy /= max(1, len(tracks)) * scene.length_ns / width
+        out.append(np.minimum(busy, 1).astype(np.float32))
+    return out[0], out[1]
+
+
+def aggregates(scene: Scene, limit: int = MAX_AGGREGATES) -> dict[str, Any]:
+    """Return the records without a place on the time axis, longest first, and how many there are."""
+    rows: list[dict[str, Any]] = []
+    total = 0
+    for number, part in enumerate(scene.parts):
+        spans = part.trace.spans
+        some = spans[spans["timing"].cat.codes == schema.TIMINGS.index("aggregate")]
+        total += len(some)
+        labels = part.trace.tracks["label"].tolist()
+        for _, record in some.sort_values("dur_ns", ascending=False, kind="stable").head(limit).iterrows():
+            track = int(record["track"])
+            rows.append(
+                {
+                    "part": number,
+                    "name": str(record["name"]),
+                    "kind": str(record["kind"]),
+                    "domain": str(record["domain"]),
+                    "dur": int(record["dur_ns"]),
+                    "track": str(labels[track]) if 0 <= track < len(labels) else "",
+                }
+            )
+    rows.sort(key=lambda record: -int(record["dur"]))
+    return {"rows": rows[:limit], "total": total}

@@ -1,0 +1,148 @@
+"""The rows of a timeline: tracks in groups, groups in a host and a GPU section."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from torchtrt_viz.scene.scene import Part, Scene
+
+__all__ = ["Role", "Track", "TrackKey", "TrackLane", "arrange"]
+
+Role = Literal["spans", "modeled", "annotations", "instants"]
+_ORDER: tuple[Role, ...] = ("annotations", "spans", "modeled", "instants")
+
+
+@dataclass(frozen=True)
+class TrackKey:
+    """One set of events that is laid out together.
+
+    These are the events of one row of ``trace.tracks`` that have one domain and one role: device
+    annotations are no device work, modeled times were not observed, instants have no duration, and none of
+    them shares a lane with measured spans. ``flat`` lays overlaps side by side instead of nesting them.
+    """
+
+    part: int
+    track: int
+    domain: Literal["host", "gpu"]
+    role: Role
+    flat: bool
+
+
+@dataclass(frozen=True)
+class TrackLane:
+    """One drawn row of a track: a lane of the index and what it holds."""
+
+    lane: int
+    role: Role
+
+
+@dataclass
+class Track:
+    """One track as it is shown.
+
+    Attributes
+    ----------
+    id : str
+        The same for the same trace every time, so that a stored layout stays valid.
+    group : str
+        Rank, process or device that it belongs to, as shown.
+    collapsed : int
+        The lane that stands for the whole track when it is collapsed.
+    busy_ns : int
+        Time that its measured spans cover (their union), in ns.
+    """
+
+    id: str
+    label: str
+    section: Literal["host", "gpu"]
+    group: str
+    type: str
+    collapsed: int
+    busy_ns: int
+    spans: int = 0
+    instants: int = 0
+    lanes: list[TrackLane] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the track as the front end reads it."""
+        return {
+            "id": self.id,
+            "label": self.label,
+            "section": self.section,
+            "group": self.group,
+            "type": self.type,
+            "collapsed": self.collapsed,
+            "busy": self.busy_ns,
+            "spans": self.spans,
+            "instants": self.instants,
+            "lanes": [lane.lane for lane in self.lanes],
+            "roles": [lane.role for lane in self.lanes],
+        }
+
+
+def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> list[Track]:
+    """Put the laid-out sets of events into tracks, in the order of the screen."""
+    together: dict[tuple[int, int, str], list[int]] = {}
+    for number, key in enumerate(keys):
+        together.setdefault((key.part, key.track, key.domain), []).append(number)
+    placed: list[tuple[tuple[Any, ...], Track]] = []
+    for (part, row, domain), numbers in together.items():
+        numbers.sort(key=lambda number: _ORDER.index(keys[number].role))
+        info = parts[part].trace.tracks.iloc[row]
+        section: Literal["host", "gpu"] = "gpu" if domain == "gpu" else "host"
+        label = str(info["label"])
+        if domain != info["domain"]:
+            label += " (GPU work)" if domain == "gpu" else " (host work)"
+        main = next((n for n in numbers if keys[n].role == "spans"), numbers[0])
+        collapsed = scene.collapsed_lane(main)
+        track = Track(
+            id=f"{part}.{row}.{section}",
+            label=label,
+            section=section,
+            group=_group(parts[part], info, section),
+            type=str(info["type"]),
+            collapsed=collapsed,
+            busy_ns=0,
+        )
+        for number in numbers:
+            lanes = scene.lanes_of(number)
+            role = keys[number].role
+            track.lanes += [TrackLane(lane, role) for lane in lanes]
+            count = int((scene.lane_end[lanes].astype(np.int64) - scene.lane_begin[lanes]).sum())
+            if role == "instants":
+                track.instants += count
+            else:
+                track.spans += count
+            if role == "spans":
+                track.busy_ns = int(scene.lane_busy[scene.collapsed_lane(number)])
+        # Tracks without spans (a process that only marks events) come after those that worked.
+        order = (section != "host", part, track.spans == 0, int(info["sort_index"]), row)
+        placed.append((order, track))
+    placed.sort(key=lambda item: item[0])
+    # Tracks of one group stay together, groups in the order of their first track.
+    groups: dict[tuple[str, str], int] = {}
+    for _, track in placed:
+        groups.setdefault((track.section, track.group), len(groups))
+    return [track for _, track in sorted(placed, key=lambda item: groups[(item[1].section, item[1].group)])]
+
+
+def _group(part: Part, info: Any, section: str) -> str:
+    import pandas as pd
+
+    words = []
+    rank = int(info["rank"])
+    if part.label:
+        words.append(part.label)
+    if rank >= 0 and not f"{part.label} ".startswith(f"rank {rank} "):
+        words.append(f"rank {rank}")
+    if section == "gpu" and not pd.isna(info["device"]):
+        words.append(f"GPU {int(info['device'])}")
+    elif not pd.isna(info["process"]) and str(info["process"]).strip():
+        process = str(info["process"])
+        words.append(f"process {process}" if process.isdigit() else process)
+    return " · ".join(words)

@@ -1,0 +1,303 @@
+"""From an export to a verified archive, on one background thread per rank.
+
+The thread is given folders, never traces or profilers. Parsing and reading back happen in another process;
+compression and checksums release the interpreter lock. Nothing is deleted before the archive that holds it
+was read back and published; what fails keeps its files, and says so.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from torchtrt_viz.errors import CaptureError
+from torchtrt_viz.formats.io.durable_file import fsync_folder, write_whole
+from torchtrt_viz.formats.session.manifest import RANK_FORMAT, RANK_META
+from torchtrt_viz.serving.artifacts.child import ask
+from torchtrt_viz.serving.artifacts.pack import checksum, pack, publish, published_by, verify
+from torchtrt_viz.serving.artifacts.staging import Job
+from torchtrt_viz.serving.contract.settings import Settings
+from torchtrt_viz.serving.contract.status import ArtifactStatus
+from torchtrt_viz.serving.rank.torch_recording import export_damage
+
+__all__ = ["STAGES", "ArtifactPipeline", "status_of", "write_rank_meta"]
+
+STAGES = ("queued", "parse", "pack", "verify", "publish", "published", "clean", "done")
+"""What ``on_stage`` is called with, in order: before each step, and when all is done."""
+
+OnStage = Callable[[str, Job], None]
+
+
+def status_of(job: Job) -> ArtifactStatus:
+    """Return a fresh status of a job."""
+    return ArtifactStatus(
+        session_id=job.session_id,
+        rank=job.identity.rank,
+        cycle=job.cycle,
+        role=job.identity.role,
+        instance=job.identity.instance,
+        host=job.identity.host,
+        staging=str(job.folder),
+    )
+
+
+def write_rank_meta(job: Job) -> None:
+    """Write ``rank.json``: whose cycle it is, and how its collection went.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written.
+    """
+    import orjson
+
+    identity = job.identity.to_dict()
+    document = {
+        "format": RANK_FORMAT,
+        "session_id": job.session_id,
+        **identity,
+        "cycle": job.cycle,
+        "mode": job.mode,
+        "config": job.config,
+        **(job.collection or {}),
+    }
+    write_whole(job.folder / RANK_META, orjson.dumps(document, option=orjson.OPT_INDENT_2), durable=False)
+
+
+class ArtifactPipeline:
+    """The one consumer of a rank's exports.
+
+    Parameters
+    ----------
+    on_change
+        Called on the background thread whenever a job's state changes, with (job, status). It must not raise.
+    on_stage
+        Called on the background thread before each step (:data:`STAGES`), for tests and for progress
+        displays.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        on_change: Callable[[Job, ArtifactStatus], None] | None = None,
+        on_stage: OnStage | None = None,
+    ) -> None:
+        self.settings = settings
+        self._on_change = on_change or (lambda job, status: None)
+        self._on_stage = on_stage or (lambda stage, job: None)
+        self._queue: queue.SimpleQueue[Job | Callable[[], None] | None] = queue.SimpleQueue()
+        self._changed = threading.Condition()
+        self._statuses: dict[str, ArtifactStatus] = {}
+        self._jobs: dict[str, Job] = {}
+        self._only_clean: set[str] = set()
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+
+    # -- for the engine's thread -----------------------------------------------------------------------
+
+    def submit(self, job: Job, status: ArtifactStatus) -> None:
+        """Queue a job whose export is complete; returns at once."""
+        self.start()
+        with self._changed:
+            self._statuses[job.job_id] = status
+            self._jobs[job.job_id] = job
+        self._put(job)
+
+    def defer(self, function: Callable[[], None]) -> None:
+        """Have a function called on the background thread, after what is queued; it must not raise."""
+        self._put(function)
+
+    def _put(self, item: Job | Callable[[], None]) -> None:
+        self.start()
+        self._queue.put(item)
+
+    def start(self) -> None:
+        """Have the background thread ready, so that a later hand-over does not wait for it to begin."""
+        if os.getpid() != self._pid:  # a fork has neither the thread nor the jobs of its parent
+            self._queue, self._statuses, self._jobs = queue.SimpleQueue(), {}, {}
+            self._changed, self._thread, self._pid = threading.Condition(), None, os.getpid()
+        with self._changed:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._consume, name="torchtrt_viz-artifacts", daemon=True
+                )
+                self._thread.start()
+
+    def add_failed(self, job: Job, status: ArtifactStatus) -> None:
+        """Take note of a job that failed before it could be queued; its files stay."""
+        with self._changed:
+            self._statuses[job.job_id] = status
+            self._jobs[job.job_id] = job
+            self._changed.notify_all()
+        job.note(status.to_dict())
+        job.release()
+        self._on_change(job, status)
+
+    # -- for whoever asks ------------------------------------------------------------------------------
+
+    def statuses(self, session_id: str | None = None) -> list[ArtifactStatus]:
+        """Status of every job of a session (of all sessions by default), in order of cycles."""
+        with self._changed:
+            found = [s for s in self._statuses.values() if session_id in (None, s.session_id)]
+            return [ArtifactStatus(**vars(s)) for s in found]
+
+    def wait(self, timeout: float | None = None, session_id: str | None = None) -> bool:
+        """Wait until every job is done, or failed; False when time ran out."""
+
+        def settled() -> bool:
+            return all(s.done for s in self._statuses.values() if session_id in (None, s.session_id))
+
+        with self._changed:
+            return self._changed.wait_for(settled, timeout)
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Finish what is queued and end the thread; False when time ran out (the jobs then stay staged)."""
+        thread = self._thread
+        if thread is None or os.getpid() != self._pid:
+            return True
+        self._queue.put(None)
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def retry(self, session_id: str | None = None) -> list[ArtifactStatus]:
+        """Queue failed jobs again, and clean up where only that failed; returns what was taken up."""
+        with self._changed:
+            again = [
+                (self._jobs[key], status)
+                for key, status in self._statuses.items()
+                if status.state in ("failed", "cleanup_failed") and session_id in (None, status.session_id)
+            ]
+        taken = []
+        for job, status in again:
+            if status.state == "failed" and export_damage(job.raw) is not None:
+                continue  # what was never recorded whole cannot be made whole
+            if not job.lock():
+                continue
+            if status.state == "cleanup_failed":
+                self._only_clean.add(job.job_id)
+            status.state, status.stage, status.error = "queued", None, None
+            self.submit(job, status)
+            taken.append(status)
+        return taken
+
+    # -- the background thread -------------------------------------------------------------------------
+
+    def _consume(self) -> None:
+        while True:
+            job = self._queue.get()
+            if job is None:
+                return
+            if not isinstance(job, Job):
+                job()
+                continue
+            with self._changed:
+                status = self._statuses[job.job_id]
+            try:
+                self.process(job, status)
+            finally:
+                job.release()
+
+    def process(self, job: Job, status: ArtifactStatus) -> ArtifactStatus:
+        """Take one job from its export (or from where an earlier attempt was interrupted) to its archive."""
+        if job.job_id not in self._only_clean:
+            try:
+                self._make(job, status)
+            except Exception as error:
+                self._failed(job, status, error)
+                return status
+        self._clean(job, status)
+        return status
+
+    def _make(self, job: Job, status: ArtifactStatus) -> None:
+        settings = self.settings
+        status.stage = "pack"
+        self._on_stage("queued", job)
+        if published_by(job) is not None:  # interrupted after publishing
+            self._describe(job, status)
+            return
+        job.unpublished.unlink(missing_ok=True)
+        damage = export_damage(job.raw)
+        if damage is not None:
+            status.stage = "export"
+            raise CaptureError(damage)
+        if job.collection is not None:
+            write_rank_meta(job)
+        self._enter(job, status, "parsing", "parse")
+        begin = time.perf_counter()
+        _fsync(job)
+        answer = ask("tables", str(job.folder), settings, "parsing")
+        status.warnings += answer.get("warnings", [])
+        status.parse_s = time.perf_counter() - begin
+        self._enter(job, status, "packing", "pack")
+        begin = time.perf_counter()
+        packed = pack(job, settings.compression_level)
+        status.pack_s = time.perf_counter() - begin
+        self._enter(job, status, "verifying", "verify")
+        begin = time.perf_counter()
+        verify(job, packed, settings)
+        status.verify_s = time.perf_counter() - begin
+        self._enter(job, status, "verifying", "publish")
+        publish(job)
+        self._describe(job, status, packed.bytes, packed.sha256)
+
+    def _describe(
+        self, job: Job, status: ArtifactStatus, size: int | None = None, digest: str | None = None
+    ) -> None:
+        """Note that the archive is in place."""
+        if size is None:
+            size, digest = checksum(job.archive)
+        status.archive, status.bytes, status.sha256 = str(job.archive), size, digest
+        status.stage = "publish"
+        self._on_stage("published", job)
+        status.stage = None
+
+    def _enter(self, job: Job, status: ArtifactStatus, state: str, stage: str) -> None:
+        with self._changed:
+            status.state, status.stage = state, stage
+        job.note(status.to_dict())
+        self._on_change(job, status)
+        self._on_stage(stage, job)
+
+    def _failed(self, job: Job, status: ArtifactStatus, error: Exception) -> None:
+        """Keep the staged files and tell what happened."""
+        with self._changed:
+            status.state = "failed"
+            status.error = str(error) or type(error).__name__
+        try:
+            job.unpublished.unlink(missing_ok=True)  # all that it held is still staged
+        except OSError as left:
+            status.warnings.append(str(left))
+        job.note(status.to_dict())
+        self._on_change(job, status)
+        with self._changed:
+            self._changed.notify_all()
+
+    def _clean(self, job: Job, status: ArtifactStatus) -> None:
+        """Delete the staged files of a published job; a failure is told apart and can be retried alone."""
+        self._on_stage("clean", job)
+        self._only_clean.discard(job.job_id)
+        try:
+            job.unpublished.unlink(missing_ok=True)
+            job.delete()
+        except OSError as error:
+            with self._changed:
+                status.state, status.cleanup_error = "cleanup_failed", str(error)
+            job.note(status.to_dict())
+        else:
+            with self._changed:
+                status.state, status.cleanup_error, status.staging = "published", None, None
+        self._on_stage("done", job)
+        self._on_change(job, status)
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _fsync(job: Job) -> None:
+    """Make the export survive a loss of power before anything builds on it."""
+    with job.raw.open("rb") as stream:
+        os.fsync(stream.fileno())
+    fsync_folder(job.raw.parent)

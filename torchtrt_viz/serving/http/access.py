@@ -1,0 +1,113 @@
+"""Who may use the profiling routes, and how much of the server's time and memory a request may take."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+__all__ = ["BODY_BYTES", "BODY_SECONDS", "Refused", "check_access", "is_loopback", "read_json"]
+
+BODY_BYTES = 64 << 10
+"""Largest request body."""
+
+BODY_SECONDS = 5.0
+"""Time within which a request body has to arrive."""
+
+
+class Refused(Exception):
+    """A request that is answered with an error status and one sentence."""
+
+    def __init__(self, status: int, message: str, **more: Any) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"error": message, **more}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine as seen from itself."""
+    bare = host.strip("[]")
+    if bare == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def _host_of(header: str) -> str:
+    """Host part of a Host header or an origin."""
+    try:
+        return urlsplit(header if "//" in header else f"//{header}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def check_access(request: Request, token: str | None) -> None:
+    """Let a request through, or raise.
+
+    With a token, whoever has it. Without one only clients on this machine: by their address, not
+    forwarded by a proxy, and not a web page of elsewhere that makes a local browser send requests (its
+    origin, or a foreign name that was made to resolve to this machine, give it away).
+
+    Raises
+    ------
+    Refused
+        401 or 403.
+    """
+    if token is not None:
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
+            raise Refused(401, "a valid bearer token is needed: Authorization: Bearer TOKEN")
+        return
+    client = request.client
+    forwarded = any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip"))
+    if client is None or not is_loopback(client.host) or forwarded:
+        raise Refused(403, "profiling is open to this machine only; set a token to use it from elsewhere")
+    if not is_loopback(_host_of(request.headers.get("host", ""))):
+        raise Refused(403, "the request names another host than this machine")
+    origin = request.headers.get("origin")
+    if origin is not None and not is_loopback(_host_of(origin)):
+        raise Refused(403, "requests of web pages from elsewhere are not taken")
+
+
+async def read_json(request: Request) -> dict[str, Any]:
+    """Read a JSON object as the request's body, {} when there is none.
+
+    Raises
+    ------
+    Refused
+        400, 408 or 413.
+    """
+    import orjson
+
+    declared = request.headers.get("content-length", "0")
+    if not declared.isdecimal() or int(declared) > BODY_BYTES:
+        raise Refused(413, f"the body may have at most {BODY_BYTES} bytes")
+    try:
+        body = await asyncio.wait_for(_read(request), BODY_SECONDS)
+    except TimeoutError:
+        raise Refused(408, f"the body did not arrive within {BODY_SECONDS:g} s") from None
+    if not body.strip():
+        return {}
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Refused(400, f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise Refused(400, "the body has to be a JSON object")
+    return document
+
+
+async def _read(request: Request) -> bytes:
+    body = bytearray()
+    async for block in request.stream():
+        body += block
+        if len(body) > BODY_BYTES:
+            raise Refused(413, f"the body may have at most {BODY_BYTES} bytes")
+    return bytes(body)

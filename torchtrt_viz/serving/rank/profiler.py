@@ -1,0 +1,356 @@
+"""`RankProfiler`: one rank's profiling, driven by the engine's thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from torchtrt_viz.errors import OptionError, TorchTrtVizError
+from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage
+from torchtrt_viz.serving.artifacts.session_folder import check_session_id, new_session_id
+from torchtrt_viz.serving.artifacts.staging import Job
+from torchtrt_viz.serving.contract.config import ProfileConfig
+from torchtrt_viz.serving.contract.errors import ProfileActiveError
+from torchtrt_viz.serving.contract.identity import RankIdentity
+from torchtrt_viz.serving.contract.mailbox import Mailbox
+from torchtrt_viz.serving.contract.settings import Settings
+from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
+from torchtrt_viz.serving.rank.annotations import open_range
+from torchtrt_viz.serving.rank.recording import Recording
+from torchtrt_viz.serving.rank.torch_recording import resolve_activities, warm_up
+
+__all__ = ["EngineStep", "RankProfiler"]
+
+Listener = Callable[[str, Any], None]
+
+
+class EngineStep:
+    """One step of an engine, as :meth:`RankProfiler.engine_step` hands it out.
+
+    Attributes
+    ----------
+    worked
+        Whether the step did work. An engine that only polled sets it to False: idle polling is not counted.
+    """
+
+    __slots__ = ("worked",)
+
+    def __init__(self) -> None:
+        self.worked = True
+
+
+class RankProfiler:
+    """Profiles one rank: starts and stops, counts steps, hands exports to the background.
+
+    The thread that runs the engine creates it, wraps each step in :meth:`engine_step`, and calls
+    :meth:`poll` while idle. Everything else may be called from any thread. Without an active session a
+    step costs one comparison, and nothing is created, written or synchronised.
+
+    Parameters
+    ----------
+    identity
+        Whose profile it is; by default found out from torch.distributed and the process.
+    settings
+        Limits and places.
+    on_stage
+        Called on the background thread before each processing step, see :class:`ArtifactPipeline`.
+    """
+
+    def __init__(
+        self,
+        identity: RankIdentity | None = None,
+        settings: Settings | None = None,
+        *,
+        on_stage: OnStage | None = None,
+    ) -> None:
+        self.identity = identity or RankIdentity.here()
+        self.settings = settings or Settings()
+        self.pipeline = ArtifactPipeline(self.settings, on_change=self._artifact_changed, on_stage=on_stage)
+        self.mailbox = Mailbox()
+        self.requests: dict[str, None] = {}
+        self._recording: Recording | None = None
+        self._status = CollectionStatus()
+        self._listeners: list[Listener] = []
+
+    # -- setting up ------------------------------------------------------------------------------------
+
+    def attach(self) -> None:
+        """Make the calling thread the engine's, and do now what would stall the first start (1 to 6 s)."""
+        self.mailbox.own()
+        warm_up()
+
+    def listen(self, listener: Listener) -> None:
+        """Have changes told: ``listener("collection", status)``, ``listener("artifact", (job, status))``.
+
+        The first is called on the engine's thread and must be quick, the second on the background thread.
+        """
+        self._listeners.append(listener)
+
+    def _tell(self, what: str, value: Any) -> None:
+        for listener in self._listeners:
+            listener(what, value)
+
+    def _artifact_changed(self, job: Job, status: ArtifactStatus) -> None:
+        self._tell("artifact", (job, status))
+
+    # -- sessions --------------------------------------------------------------------------------------
+
+    @property
+    def recording(self) -> bool:
+        """Whether a session is active."""
+        return self._recording is not None
+
+    def start(
+        self,
+        config: ProfileConfig,
+        *,
+        window: bool = False,
+        session_id: str | None = None,
+        identity: RankIdentity | None = None,
+    ) -> CollectionStatus:
+        """Start a session.
+
+        Parameters
+        ----------
+        config
+            What to collect.
+        window
+            Record from now to :meth:`stop`; by default by the configuration's schedule of steps.
+        session_id
+            Given by whoever coordinates several ranks; made up otherwise.
+        identity
+            Whose profile it is in this session, where a coordinator assigns ranks.
+
+        Raises
+        ------
+        OptionError
+            For options that cannot be met; nothing has been started then.
+        ProfileActiveError
+            While another session is active, or another torch profiler runs in the process.
+        ControlTimeoutError
+            When called on another thread, and the engine's thread does not take it up.
+        """
+        session_id = new_session_id() if session_id is None else check_session_id(session_id)
+        self.refuse_second()
+        return self.mailbox.run(
+            lambda: self._start(config, window, session_id, identity or self.identity),
+            self.settings.control_timeout_s,
+        )
+
+    def refuse_second(self) -> None:
+        """Raise `ProfileActiveError` unless a session could be started."""
+        if self._status.state != "idle":
+            raise ProfileActiveError(
+                f"profile session {self._status.session_id} is {self._status.state}: "
+                "stop it before starting another one"
+            )
+
+    def _start(
+        self, config: ProfileConfig, window: bool, session_id: str, identity: RankIdentity
+    ) -> CollectionStatus:
+        self.refuse_second()
+        self.mailbox.own()
+        config.check(window=window)
+        resolve_activities(config, identity.device)
+        status = CollectionStatus(
+            state="starting", session_id=session_id, mode="window" if window else "steps"
+        )
+        earlier, self._status = self._status, status
+        folder = config.output_dir / session_id
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            warm_up()
+            recording = Recording(
+                config,
+                identity,
+                self.settings,
+                self.pipeline,
+                folder=folder,
+                window=window,
+                status=status,
+            )
+            recording.start()
+        except BaseException:
+            self._status = earlier
+            _remove_empty(folder)
+            raise
+        status.cut_at_start = list(self.requests)
+        self._recording = recording
+        status.state = "recording"
+        self._tell("collection", status)
+        return replace(status)
+
+    def stop(self, session_id: str | None = None, *, reason: str = "stop") -> CollectionStatus:
+        """Stop the session and queue what it recorded; archives are made in the background.
+
+        Stopping again, or a session that is over, does nothing and returns how it ended. A session id that is
+        not the active one's stops nothing.
+
+        Raises
+        ------
+        ControlTimeoutError
+            When called on another thread, and the engine's thread does not take it up.
+        """
+        return self.mailbox.run(
+            lambda: self._stop(session_id, reason, discard=False), self.settings.control_timeout_s
+        )
+
+    def cancel(self, session_id: str) -> CollectionStatus:
+        """Stop a session and throw its recording away: it did not start everywhere."""
+        return self.mailbox.run(
+            lambda: self._stop(session_id, "cancelled", discard=True), self.settings.control_timeout_s
+        )
+
+    def _stop(self, session_id: str | None, reason: str, *, discard: bool) -> CollectionStatus:
+        recording, status = self._recording, self._status
+        if recording is None or session_id not in (None, status.session_id):
+            return replace(status)
+        self._recording = None
+        status.state = "stopping"
+        status.ended_by = reason
+        status.cut_at_stop = list(self.requests)
+        try:
+            recording.stop(discard=discard)
+        except Exception as error:
+            status.error = f"the profiler could not be stopped cleanly: {error}"
+        finally:
+            status.state = "idle"
+            told = replace(status)
+            recording.hand_over()
+            self._tell("collection", status)
+        return told
+
+    # -- the engine's loop -------------------------------------------------------------------------------
+
+    @contextmanager
+    def engine_step(self) -> Iterator[EngineStep]:
+        """Wrap one step of the engine: counts it once when it is completed and did work.
+
+        An exception of the step ends the session, keeps what it recorded, and goes on as it is.
+        """
+        self.poll()
+        step = EngineStep()
+        try:
+            yield step
+        except BaseException as error:
+            self.abort(error)
+            raise
+        if step.worked:
+            self.advance()
+
+    def advance(self) -> None:
+        """Count one completed step of work, on the engine's thread."""
+        recording = self._recording
+        if recording is None:
+            return
+        if not recording.step():
+            self._stop(None, "schedule", discard=False)
+        else:
+            recording.hand_over()
+            self._stop_overdue(recording)
+
+    def poll(self) -> None:
+        """Do what other threads asked for; the engine's thread calls it while idle."""
+        self.mailbox.deliver()
+        if self._recording is not None:
+            self._stop_overdue(self._recording)
+
+    def _stop_overdue(self, recording: Recording) -> None:
+        reason = recording.overdue()
+        if reason is not None:
+            self._status.warnings.append(f"stopped by itself: {reason}")
+            self._stop(None, reason, discard=False)
+
+    def abort(self, error: BaseException) -> None:
+        """End the session because the engine failed; never raises, so that the engine's own error is seen."""
+        if self._recording is None:
+            return
+        try:
+            self._status.warnings.append(f"the engine's step raised {type(error).__name__}")
+            self._stop(None, "error", discard=False)
+        except BaseException as second:
+            self._status.error = f"collection could not be finalised: {second}"
+
+    # -- what the engine may tell ------------------------------------------------------------------------
+
+    def annotate(self, phase: str, **ids: Any) -> AbstractContextManager[Any]:
+        """Return a range to enter around a phase of the engine's work.
+
+        Records ``phase[request=... transfer=... tokens=...]`` while a session is active and
+        ``settings.annotations`` is on; otherwise it does nothing.
+        """
+        return open_range(lambda: self._recording, self.settings.annotations, phase, **ids)
+
+    def request_begins(self, request: str) -> None:
+        """Note that a request is in flight: a boundary of the recording that cuts it is told."""
+        self.requests[str(request)] = None
+
+    def request_ends(self, request: str) -> None:
+        """Note that a request is finished."""
+        self.requests.pop(str(request), None)
+
+    # -- afterwards --------------------------------------------------------------------------------------
+
+    def status(self) -> ProfileStatus:
+        """Return the state of collection, and of every artifact of the last session."""
+        collection = replace(self._status)
+        session_id = collection.session_id
+        return ProfileStatus(collection, self.pipeline.statuses(session_id) if session_id else [])
+
+    def wait_for_artifacts(self, timeout: float | None = None) -> list[ArtifactStatus]:
+        """Wait until everything that was queued is processed; return the status of every artifact.
+
+        Parameters
+        ----------
+        timeout
+            Seconds; when they are over, the status says what is still being processed.
+        """
+        self.pipeline.wait(timeout)
+        return self.pipeline.statuses()
+
+    def retry(self, session_id: str | None = None) -> list[ArtifactStatus]:
+        """Process failed artifacts again, and clean up where only that failed; returns what was taken up."""
+        return self.pipeline.retry(session_id)
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Stop what is active, finish what is queued, and end the background thread.
+
+        Returns
+        -------
+        bool
+            False when time ran out; the rest stays staged, and `recover` finishes it.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if self._recording is not None:
+            try:
+                self.stop(reason="exit")
+            except TorchTrtVizError as error:
+                self._status.error = str(error)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        return self.pipeline.close(left)
+
+
+def _remove_empty(folder: Path) -> None:
+    """Take back the folder of a session that did not start, when nothing is in it."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return
+
+
+def check_options(config: ProfileConfig, window: bool, device: str) -> None:
+    """Check a configuration completely, without starting anything.
+
+    Raises
+    ------
+    OptionError
+        For options that cannot be met.
+    """
+    if not isinstance(config, ProfileConfig):
+        raise OptionError("config", config, "a ProfileConfig")
+    config.check(window=window)
+    resolve_activities(config, device)

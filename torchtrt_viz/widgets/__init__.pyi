@@ -1,0 +1,4 @@
+from . import charts as charts
+from .explore import Explorer as Explorer
+from .table import Table as Table
+from .timeline import Timeline as Timeline
