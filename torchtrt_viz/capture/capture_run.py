@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from torchtrt_viz.capture import registry
 from torchtrt_viz.capture.options import CaptureOptions
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, TorchTrtVizError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class CaptureRun:
         self._included: dict[LoadedProgram, int] = {}
         self._torch: TorchActivity | None = None
         self._torch_file: Path | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TemporaryFolder | None = None
         self._restore: dict[str, Any] | None = None
         self._recording: Any = None
         self._columns: Any = None
@@ -213,10 +213,10 @@ class CaptureRun:
 
         return save(self, Path(fspath(folder)), force=force)
 
-    def _artifacts(self) -> tempfile.TemporaryDirectory[str]:
+    def _artifacts(self) -> TemporaryFolder:
         """The capture's temporary folder; it goes when the capture and all that reads from it are gone."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+            self._folder = TemporaryFolder()
         return self._folder
 
     # -- programs ------------------------------------------------------------------------------------

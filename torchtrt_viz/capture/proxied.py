@@ -6,12 +6,12 @@ times its calls. The program itself is never changed; the copy lives in a tempor
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torchtrt_viz.capture.artifacts import write_file
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.errors import CaptureError, OptionError
 
 __all__ = ["proxied_copy", "proxy_id"]
@@ -26,7 +26,7 @@ def proxy_id(backend: str) -> str:
 
 def proxied_copy(
     native: Any, program: Path, backends: Sequence[str]
-) -> tuple[tempfile.TemporaryDirectory[str], Path, dict[str, str]]:
+) -> tuple[TemporaryFolder, Path, dict[str, str]]:
     """Register proxies, and write a copy of a program that uses them.
 
     Parameters
@@ -62,7 +62,7 @@ def proxied_copy(
     missing = [backend for backend in backends if not renamed.get(backend)]
     if missing:
         raise CaptureError(f"{program} has no delegate {', '.join(missing)} to time")
-    folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+    folder = TemporaryFolder()
     copy = Path(folder.name) / program.name
     write_file(copy, content)
     return folder, copy, names
