@@ -160,7 +160,7 @@ class TorchRecording:
         self._autograd = torch._C._autograd
         self._thread = threading.current_thread()
         self._on_trace = on_trace
-        self._exported = False
+        self._exported: str | None = None  # why it cannot be done again
         self._running = False
         self._begin = 0.0
         # whether other profilers are about, whose count of steps is then left alone
@@ -203,8 +203,8 @@ class TorchRecording:
         """
         if threading.current_thread() is not self._thread and self._thread.is_alive():
             raise WrongThreadError(
-                f"{what} has to be called on the thread that started it ({self.owner}): torch.profiler would lose "
-                "everything otherwise. It is still running"
+                f"{what} has to be called on the thread that started it ({self.owner}): torch.profiler would "
+                "lose everything otherwise. It is still running"
             )
 
     def start(self) -> None:
@@ -317,15 +317,18 @@ class TorchRecording:
             raise ValueError(f"{path}: torch.profiler's traces are exported as plain JSON")
         if self.lost is not None:
             return self.lost
-        if self._exported:
-            return "this cycle was exported before"
-        self._exported = True
+        if self._exported is not None:
+            return self._exported
+        self._exported = "this cycle was exported before"
         begin = time.perf_counter()
         try:
             with quiet_kineto():
                 self._profiler.export_chrome_trace(str(path))
         except Exception as error:
             return f"torch could not export the trace: {error}"
+        except BaseException as error:
+            self._exported = f"the export was interrupted by {type(error).__name__}"
+            raise
         finally:
             self.export_s = time.perf_counter() - begin
         return export_damage(path)
@@ -342,7 +345,7 @@ class TorchRecording:
             torch_session.forget_steps()
 
     def _ready(self, _: Any) -> None:
-        self._exported = False
+        self._exported = None
         self.stop_s = time.perf_counter() - self._begin
         if self._on_trace is None:
             return

@@ -227,10 +227,14 @@ class Recording:
         job = self._roomy(job, cycle)
         status = status_of(job)
         failure: str | None
+        interrupt = None
         try:
             failure = native.export(job.raw)
         except Exception as error:
             failure = f"torch could not export the trace: {error}"
+        except BaseException as error:
+            interrupt = error
+            failure = f"the export was interrupted by {type(error).__name__}"
         status.stop_s, status.export_s = native.stop_s, native.export_s
         job.collection = self._collection(native, cycle)
         try:
@@ -248,6 +252,8 @@ class Recording:
         if not self._window and self._cycles_wanted != cycle + 1:
             self._prepare(cycle + 1)
         self._resident = resident_bytes()
+        if interrupt is not None:
+            raise interrupt
 
     def _prepare(self, cycle: int) -> None:
         """Make the next cycle's staging folder ahead of time."""
