@@ -11,7 +11,6 @@ and ``report()`` after the caller's own synchronisation fetches the times of the
 from __future__ import annotations
 
 import re
-import tempfile
 import weakref
 from os import PathLike, fspath
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from torchtrt_viz._native import native
 from torchtrt_viz.capture.artifacts import keep_alive
 from torchtrt_viz.capture.layer_runs import LayerRuns, sort_runs, trex_profile
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.capture.tensorrt_python import contexts_in, is_context, layer_information, layer_profiler
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, OptionError
 from torchtrt_viz.formats.engine.file_set import read_set
@@ -181,7 +181,7 @@ class LayerAttachment:
         CaptureError
             When nothing was reported; it says what may be the reason.
         """
-        folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+        folder = TemporaryFolder()
         sets = self.save(folder.name)
         if not sets:
             problems = self.problems

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from torchtrt_viz.capture import registry
 from torchtrt_viz.capture.artifacts import Recorded, keep_alive, load_program
 from torchtrt_viz.capture.proxied import proxied_copy
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.errors import CaptureError, OptionError
 from torchtrt_viz.runtime.modules import capture_module, loaded_torch
 from torchtrt_viz.runtime.profile_settings import FORMATS, LEVELS, check_choice, check_path_prefix
@@ -55,7 +55,7 @@ class LoadedProgram:
         native = capture_module()
         _check_delegate(native)
         loaded = self.path
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._copy: TemporaryFolder | None = None
         if time_backends:
             self._copy, loaded, proxies = proxied_copy(native, self.path, time_backends)
             for backend, proxy in proxies.items():
@@ -189,7 +189,7 @@ class LoadedProgram:
                 f"nothing was recorded of {self.path.name}: load it with level='phases' (or delegate, "
                 "layers), run it, and ask again; or run it inside `with torchtrt_viz.profile():`"
             )
-        folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+        folder = TemporaryFolder()
         recorded = Recorded.of(self, 0)
         return keep_alive(load_program(recorded, Path(folder.name)), folder)
 

@@ -16,12 +16,12 @@ from collections.abc import Callable
 from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.formats.io.durable_file import fsync_folder, write_whole
 from torchtrt_viz.formats.session.manifest import RANK_FORMAT, RANK_META
+from torchtrt_viz.runtime.torch_export import export_damage
 from torchtrt_viz.serving.artifacts.child import ask
 from torchtrt_viz.serving.artifacts.pack import checksum, pack, publish, published_by, verify
 from torchtrt_viz.serving.artifacts.staging import Job
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus
-from torchtrt_viz.serving.rank.torch_recording import export_damage
 
 __all__ = ["STAGES", "ArtifactPipeline", "status_of", "write_rank_meta"]
 

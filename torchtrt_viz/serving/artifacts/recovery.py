@@ -13,6 +13,7 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.session.manifest import MANIFEST, CycleRecord, Manifest, RankRecord
 from torchtrt_viz.loading.rank_files import read_archive_meta
+from torchtrt_viz.runtime.torch_export import export_damage, unfinished_export
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage, status_of
 from torchtrt_viz.serving.artifacts.session_folder import (
     ManifestFile,
@@ -25,7 +26,6 @@ from torchtrt_viz.serving.artifacts.staging import Job, find_jobs
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus
-from torchtrt_viz.serving.rank.torch_recording import export_damage
 
 __all__ = ["recover"]
 
@@ -105,8 +105,7 @@ def _resume(job: Job, pipeline: ArtifactPipeline) -> ArtifactStatus:
     if export_damage(job.raw) is None or job.archive.exists():
         return pipeline.process(job, status)
     status.state, status.stage = "interrupted", "export"
-    partial = job.raw.with_name(job.raw.name + ".tmp")
-    kept = next((p for p in (job.raw, partial) if p.exists() and p.stat().st_size), None)
+    kept = next((p for p in (job.raw, unfinished_export(job.raw)) if p.exists() and p.stat().st_size), None)
     if kept is not None:
         status.error = (
             f"the process ended, or its disk was full, before the export was complete; {kept} holds what was "

@@ -107,7 +107,7 @@ class CollectionStatus:
         This machine's clock when recording began and ended.
     ended_by
         stop, schedule (all cycles are recorded), error (of the engine), window_limit, memory_limit,
-        cancelled, disconnected or exit.
+        lost (``error`` says how), cancelled, disconnected or exit.
     error
         What went wrong with collecting; the engine's own errors are not kept here but raised there.
     cut_at_start, cut_at_stop

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from torchtrt_viz.errors import OptionError, TorchTrtVizError
+from torchtrt_viz.runtime.torch_profiler import warm_up
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage
 from torchtrt_viz.serving.artifacts.session_folder import check_session_id, new_session_id
 from torchtrt_viz.serving.artifacts.staging import Job
@@ -21,7 +24,7 @@ from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
 from torchtrt_viz.serving.rank.annotations import open_range
 from torchtrt_viz.serving.rank.recording import Recording
-from torchtrt_viz.serving.rank.torch_recording import resolve_activities, warm_up
+from torchtrt_viz.serving.rank.torch_recording import resolve_activities
 
 __all__ = ["EngineStep", "RankProfiler"]
 
@@ -75,13 +78,14 @@ class RankProfiler:
         self._recording: Recording | None = None
         self._status = CollectionStatus()
         self._listeners: list[Listener] = []
+        _profilers.add(self)
 
     # -- setting up ------------------------------------------------------------------------------------
 
     def attach(self) -> None:
         """Make the calling thread the engine's, and do now what would stall the first start (1 to 6 s)."""
         self.mailbox.own()
-        warm_up()
+        warm_up("serving")
 
     def listen(self, listener: Listener) -> None:
         """Have changes told: ``listener("collection", status)``, ``listener("artifact", (job, status))``.
@@ -163,7 +167,7 @@ class RankProfiler:
         folder = config.output_dir / session_id
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            warm_up()
+            warm_up("serving")
             recording = Recording(
                 config,
                 identity,
@@ -262,7 +266,8 @@ class RankProfiler:
     def _stop_overdue(self, recording: Recording) -> None:
         reason = recording.overdue()
         if reason is not None:
-            self._status.warnings.append(f"stopped by itself: {reason}")
+            if reason != "lost":  # that is an error, which the recording itself tells
+                self._status.warnings.append(f"stopped by itself: {reason}")
             self._stop(None, reason, discard=False)
 
     def abort(self, error: BaseException) -> None:
@@ -332,6 +337,21 @@ class RankProfiler:
                 self._status.error = str(error)
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         return self.pipeline.close(left)
+
+
+# every profiler of this process, for what a fork inherits
+_profilers: weakref.WeakSet[RankProfiler] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """A fork records nothing, and its end must not touch the files of the process that does."""
+    for profiler in _profilers:
+        profiler._recording = None
+        profiler._status = CollectionStatus()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def _remove_empty(folder: Path) -> None:
