@@ -9,7 +9,7 @@ What was not collected is missing (``NA``, an empty category, or -1 in the link 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -207,11 +207,6 @@ def _categorical(column: Column, value: Any, length: int) -> Any:
             raise ValueError(f"{column.name} cannot be {sorted(wrong)}; it is one of {fixed}")
         return pd.Categorical(array, categories=fixed)
     return pd.Categorical(pd.array(list(value), dtype="str") if length else pd.array([], dtype="str"))
-
-
-def category_code(values: Iterable[str], name: str) -> int:
-    """Return the code of category ``name`` in a fixed list of categories."""
-    return list(values).index(name)
 
 
 SPANS = FrameSchema(
