@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.json_values import finite, list_of, whole
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.model.repair import Repair
 
@@ -81,20 +82,14 @@ def _time(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             return None
-    if (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= 0
-    ):
-        return float(value)
-    return None
+    number = finite(value, math.inf)
+    return number if number is not None and number >= 0 else None
 
 
 def _count(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if type(value) is int and 0 <= value < 2**62 else None
+    return whole(value, 0, 2**62)
 
 
 _FIELDS = ("name", "timeMs", "averageMs", "medianMs", "percentage", "count")
@@ -108,19 +103,17 @@ def read_profile(value: Any, name: str, options: LoadOptions) -> Profile:
     TraceFormatError
         When the document is not a list.
     """
-    if isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list):
-        raise TraceFormatError(
-            "no layer times in it",
-            path=name,
-            expected='[{"count": N}, {"name": ..., "timeMs": ...}, ...]',
-            found=type(value).__name__,
-            hint="Write it with trtexec --exportProfile=FILE",
-        )
+    rows = list_of(
+        value,
+        "layer times",
+        name,
+        '[{"count": N}, {"name": ..., "timeMs": ...}, ...]',
+        single=True,
+        hint="Write it with trtexec --exportProfile=FILE",
+    )
     out = Profile()
     wrong = unusable = 0
-    for row in value:
+    for row in rows:
         if not isinstance(row, dict):
             wrong += 1
             continue
@@ -199,16 +192,15 @@ def read_engine_trace(value: Any, name: str, options: LoadOptions) -> list[Profi
     """
     if isinstance(value, dict) and isinstance(value.get("traceEvents"), list):
         value = value["traceEvents"]
-    if not isinstance(value, list):
-        raise TraceFormatError(
-            "no Torch-TensorRT engine trace",
-            path=name,
-            expected='[{"name": ..., "ph": "X", "dur": ..., "pid": "... Engine Execution"}, ...]',
-            found=type(value).__name__,
-        )
+    events = list_of(
+        value,
+        "events of a Torch-TensorRT engine",
+        name,
+        '[{"name": ..., "ph": "X", "dur": ..., "pid": "... Engine Execution"}, ...]',
+    )
     engines: dict[str, Profile] = {}
     wrong = unusable = 0
-    for event in value:
+    for event in events:
         if not isinstance(event, dict) or "name" not in event:
             wrong += 1
             continue
