@@ -81,7 +81,7 @@ def _full(item: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
+def _shape(value: object) -> tuple[int, ...] | None:
     if isinstance(value, list) and all(type(size) is int for size in value):
         return tuple(value)
     return None

@@ -88,7 +88,7 @@ def read_parts(source: Source, options: LoadOptions, kind: str | None = None) ->
     return _json_parts(kind, value, stem, source, options)
 
 
-def _json_parts(kind: str, value: Any, stem: str, source: Source, options: LoadOptions) -> list[Part]:
+def _json_parts(kind: str, value: object, stem: str, source: Source, options: LoadOptions) -> list[Part]:
     name = source.name
     if kind == "profile":
         return [Part("profile", stem, name, read_profile(value, name, options))]
@@ -128,7 +128,7 @@ def _no_content(options: LoadOptions, name: str, what: str) -> None:
     )
 
 
-def _read_phase(value: Any, source: Source, options: LoadOptions) -> PhaseOps:
+def _read_phase(value: object, source: Source, options: LoadOptions) -> PhaseOps:
     out = PhaseOps(phase_of(source.filename))
     events = list_of(
         value, "framework operators", source.name, '[{"name": ..., "ph": "X", "ts": ..., "dur": ...}, ...]'

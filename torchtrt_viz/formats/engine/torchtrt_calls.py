@@ -53,7 +53,7 @@ class Calls:
     base_ns: int | None = None  # Unix ns at start_ns == 0, where the file has an anchor
 
 
-def is_call_event(event: Any) -> bool:
+def is_call_event(event: object) -> bool:
     """Tell whether an event was written by this package's capture."""
     args = event.get("args") if isinstance(event, dict) else None
     return isinstance(args, dict) and type(args.get("call")) is int and isinstance(args.get("engine_id"), str)
@@ -94,7 +94,7 @@ def read_calls(events: list[Any], name: str, options: LoadOptions) -> list[Calls
     return list(out.values())
 
 
-def read_sidecar(document: Any, name: str, options: LoadOptions) -> Calls:
+def read_sidecar(document: object, name: str, options: LoadOptions) -> Calls:
     """Read a delegate's sidecar; the result may be without events.
 
     Raises
@@ -136,7 +136,7 @@ def read_sidecar(document: Any, name: str, options: LoadOptions) -> Calls:
     return calls
 
 
-def _nanoseconds(event: Any, key: str) -> int | None:
+def _nanoseconds(event: object, key: str) -> int | None:
     value = event.get(key) if isinstance(event, dict) else None
     return None if value is None or finite(value, 4e15) is None else round(value * 1000)
 

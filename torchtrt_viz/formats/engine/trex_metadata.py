@@ -63,7 +63,7 @@ def performance(summary: dict[str, Any], percentiles: list[str] | None = None) -
     return out
 
 
-def read_metadata(value: Any, name: str) -> dict[str, dict[str, Any]]:
+def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
     """Read ``profile.metadata.json`` or ``build.metadata.json``: section -> mapping.
 
     Sections are ``performance`` (of `performance`), ``inference_options``, ``build_options``,
@@ -94,7 +94,7 @@ def read_metadata(value: Any, name: str) -> dict[str, dict[str, Any]]:
     return out
 
 
-def read_device(value: Any, name: str) -> list[dict[str, Any]]:
+def read_device(value: object, name: str) -> list[dict[str, Any]]:
     """Read ``metadata.json``: one mapping per device of the machine.
 
     Raises

@@ -75,7 +75,7 @@ class Profile:
         self.details.append(details or {})
 
 
-def _time(value: Any) -> float | None:
+def _time(value: object) -> float | None:
     """Return a time or share of 0 or more, None for anything else (``-nan`` of an empty profile, text)."""
     if isinstance(value, str):
         try:
@@ -86,7 +86,7 @@ def _time(value: Any) -> float | None:
     return number if number is not None and number >= 0 else None
 
 
-def _count(value: Any) -> int | None:
+def _count(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return whole(value, 0, 2**62)
@@ -95,7 +95,7 @@ def _count(value: Any) -> int | None:
 _FIELDS = ("name", "timeMs", "averageMs", "medianMs", "percentage", "count")
 
 
-def read_profile(value: Any, name: str, options: LoadOptions) -> Profile:
+def read_profile(value: object, name: str, options: LoadOptions) -> Profile:
     """Read the shapes with ``timeMs`` and ``averageMs``.
 
     Raises
@@ -178,11 +178,11 @@ def _infer_count(out: Profile) -> None:
         out.notes.append(f"the number of calls ({count}) is not in the file: it is total over average time")
 
 
-def _runtime(value: Any) -> str:
+def _runtime(value: object) -> str:
     return "host" if isinstance(value, str) and value.lower() == "host" else "tensorrt"
 
 
-def read_engine_trace(value: Any, name: str, options: LoadOptions) -> list[Profile]:
+def read_engine_trace(value: object, name: str, options: LoadOptions) -> list[Profile]:
     """Read a Torch-TensorRT engine trace, a list of trace events, into one profile per engine.
 
     Raises
@@ -246,7 +246,7 @@ def read_engine_trace(value: Any, name: str, options: LoadOptions) -> list[Profi
     return found
 
 
-def read_readings(value: Any, name: str, options: LoadOptions) -> Profile:
+def read_readings(value: object, name: str, options: LoadOptions) -> Profile:
     """Read ``{layer: [ms, ...]}`` or ``{layer: [[ms, when], ...]}``.
 
     Raises

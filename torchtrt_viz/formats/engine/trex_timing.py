@@ -10,7 +10,7 @@ clock the times are good to the six digits that are printed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchtrt_viz.formats.io.json_values import finite, list_of
 from torchtrt_viz.formats.io.options import LoadOptions
@@ -32,7 +32,7 @@ _OLD_NAMES = {
 }
 
 
-def read_timing(value: Any, name: str, options: LoadOptions) -> pd.DataFrame:
+def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
     """Return one row per inference with the file's columns in milliseconds (old names brought up to date).
 
     Raises

@@ -38,7 +38,7 @@ class RankHeader:
     pid: int | None = None
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value[:_MAX_TEXT] if isinstance(value, str) and value else None
 
 

@@ -108,7 +108,7 @@ def _checked(document: dict[str, Any]) -> OwnMetadata | None:
     return out
 
 
-def _read_nesting(nesting: Any, out: OwnMetadata) -> None:
+def _read_nesting(nesting: object, out: OwnMetadata) -> None:
     """Take in the nesting when it holds together; else the times tell it."""
     if not isinstance(nesting, dict) or _int(nesting.get("spans")) is None:
         return
@@ -140,7 +140,7 @@ def _track(track: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _aggregate(entry: Any, tracks: int) -> dict[str, Any] | None:
+def _aggregate(entry: object, tracks: int) -> dict[str, Any] | None:
     if not isinstance(entry, dict):
         return None
     dur, track = _int(entry.get("dur_ns")), entry.get("track")
@@ -163,12 +163,12 @@ def _aggregate(entry: Any, tracks: int) -> dict[str, Any] | None:
     }
 
 
-def _name(value: Any) -> str | int | None:
+def _name(value: object) -> str | int | None:
     """Return a process or thread as its producer named it: a number, or text."""
     return value if isinstance(value, str) else _int(value)
 
 
-def _int(value: Any) -> int | None:
+def _int(value: object) -> int | None:
     return whole(value, -_LARGEST, _LARGEST + 1)
 
 
