@@ -17,7 +17,7 @@ from torchtrt_viz.scene import assets
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "copy_table", "to_markdown", "with_units", "write_table"]
+__all__ = ["FORMATS", "to_markdown", "with_units", "write_table"]
 
 FORMATS: tuple[str, ...] = (".csv", ".tsv", ".parquet", ".xlsx", ".md", ".html", ".json")
 
@@ -115,25 +115,6 @@ def to_markdown(frame: pd.DataFrame, name: str = "") -> str:
         for width, shown in zip(widths, columns, strict=True)
     ) + "|"  # fmt: skip
     return "\n".join([line(0), rule, *(line(row) for row in range(1, len(frame) + 1))]) + "\n"
-
-
-def copy_table(frame: pd.DataFrame) -> None:
-    """Put the table on the clipboard, tab separated with units in the headers, ready for a spreadsheet.
-
-    Raises
-    ------
-    OSError
-        On machines without a clipboard, such as servers.
-    """
-    import pandas as pd
-
-    try:
-        _guarded(with_units(frame)).to_clipboard(index=False)
-    except pd.errors.PyperclipException as error:
-        raise OSError(
-            "there is no clipboard on the kernel's machine; write_table(frame, 'table.csv') writes a file, "
-            "and the table widget copies through the browser"
-        ) from error
 
 
 def _cell(text: str) -> str:

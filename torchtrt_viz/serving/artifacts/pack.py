@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from torchtrt_viz.errors import CaptureError
-from torchtrt_viz.formats.io.durable_file import fsync_folder
 from torchtrt_viz.formats.io.source import TAR_BLOCK, Source
+from torchtrt_viz.formats.io.whole_file import fsync_folder
 from torchtrt_viz.formats.session.health import check_archive
 from torchtrt_viz.formats.session.manifest import INVENTORY, INVENTORY_FORMAT, RANK_META
 from torchtrt_viz.loading.rank_files import RAW_TRACE

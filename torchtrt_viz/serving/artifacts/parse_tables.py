@@ -18,9 +18,9 @@ from torchtrt_viz.analysis.core.intervals import length, merge
 from torchtrt_viz.analysis.device.flops import family, work_of
 from torchtrt_viz.analysis.device.operator_tables import kernels, operators
 from torchtrt_viz.errors import CaptureError
-from torchtrt_viz.formats.io.durable_file import write_whole
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.formats.io.whole_file import write_whole
 from torchtrt_viz.formats.kineto.reader import read
 from torchtrt_viz.formats.session.manifest import RANK_META
 from torchtrt_viz.model.trace_data import TraceData

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from torchtrt_viz.errors import CaptureError
-from torchtrt_viz.formats.io.durable_file import fsync_folder, write_whole
+from torchtrt_viz.formats.io.whole_file import fsync_folder, write_whole
 from torchtrt_viz.formats.session.manifest import RANK_FORMAT, RANK_META
 from torchtrt_viz.runtime.torch_export import export_damage
 from torchtrt_viz.serving.artifacts.child import ask

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.json_values import text, whole
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.session.manifest import MANIFEST, CycleRecord, Manifest, RankRecord
 from torchtrt_viz.loading.rank_files import read_archive_meta
@@ -180,21 +181,13 @@ class _Archive:
         self.size = path.stat().st_size
         self.rank = int(str(meta["rank"]))
         self.cycle = int(str(meta["cycle"]))
-        self.role = _text(meta.get("role"))
-        self.instance = _text(meta.get("instance"))
-        self.host = _text(meta.get("host"))
-        self.mode = _text(meta.get("mode")) or "steps"
+        self.role = text(meta.get("role"))
+        self.instance = text(meta.get("instance"))
+        self.host = text(meta.get("host"))
+        self.mode = text(meta.get("mode")) or "steps"
         self.config = meta.get("config")
-        self.start_unix_ns = _whole(meta.get("start_unix_ns"))
-        self.stop_unix_ns = _whole(meta.get("stop_unix_ns"))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+        self.start_unix_ns = whole(meta.get("start_unix_ns"), 0, 2**63)
+        self.stop_unix_ns = whole(meta.get("stop_unix_ns"), 0, 2**63)
 
 
 def _archives(session: Path) -> dict[str, _Archive]:

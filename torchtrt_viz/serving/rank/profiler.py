@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torchtrt_viz.errors import OptionError, TorchTrtVizError
+from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.runtime.torch_profiler import warm_up
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage
 from torchtrt_viz.serving.artifacts.session_folder import check_session_id, new_session_id
@@ -360,17 +360,3 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
     except OSError:
         return
-
-
-def check_options(config: ProfileConfig, window: bool, device: str) -> None:
-    """Check a configuration completely, without starting anything.
-
-    Raises
-    ------
-    OptionError
-        For options that cannot be met.
-    """
-    if not isinstance(config, ProfileConfig):
-        raise OptionError("config", config, "a ProfileConfig")
-    config.check(window=window)
-    resolve_activities(config, device)
