@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchtrt_viz.errors import TraceFormatError
 
 if TYPE_CHECKING:
+    from torchtrt_viz.formats.io.source import Source
     from torchtrt_viz.model.repair import Repair
 
 __all__ = ["LoadOptions", "Progress"]
@@ -35,7 +36,7 @@ class LoadOptions:
     """
 
     strict: bool = False
-    etrecord: str | PathLike[str] | None = None
+    etrecord: str | PathLike[str] | Source | None = None
     progress: Progress | None = None
     rank: int | None = None
     warnings: list[Repair] = field(default_factory=list)
@@ -43,6 +44,11 @@ class LoadOptions:
     def elsewhere(self) -> LoadOptions:
         """Return the options for another process: nobody watches there, and nothing was repaired yet."""
         return replace(self, progress=None, warnings=[])
+
+    def report(self, repairs: Iterable[Repair]) -> None:
+        """Record several repairs, in their order; with ``strict`` the first is raised as an error."""
+        for repair in repairs:
+            self.repaired(repair)
 
     def repaired(self, repair: Repair) -> None:
         """Record a repair; with ``strict`` raise it as an error.
