@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
+from weakref import finalize
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import Progress
@@ -119,13 +120,20 @@ class OnDisk:
 
 
 class InMemory:
-    """Bytes in memory; the name is only a label."""
+    """Bytes in memory; the name is only a label.
+
+    Parameters
+    ----------
+    origin
+        What they are a copy of.
+    """
 
     path = None
 
-    def __init__(self, name: str, data: bytes) -> None:
+    def __init__(self, name: str, data: bytes, origin: Stored | None = None) -> None:
         self.name = name
         self._data = data
+        self._origin = origin
 
     @property
     def size(self) -> int:
@@ -137,9 +145,9 @@ class InMemory:
         """Open the bytes, without copying them."""
         yield io.BytesIO(self._data)
 
-    def beside(self, filename: str) -> None:
-        """Nothing lies beside them."""
-        return
+    def beside(self, filename: str) -> Stored | None:
+        """Return what lies beside the original; nothing lies beside bytes that are no copy."""
+        return None if self._origin is None else self._origin.beside(filename)
 
     def local(self, progress: Progress | None = None) -> InMemory:
         """Return itself."""
@@ -165,6 +173,7 @@ class Copied:
         self.size = file.seek(0, io.SEEK_END)
         self._file = file
         self._origin = origin
+        finalize(self, file.close)
 
     @property
     def path(self) -> Path:
@@ -231,31 +240,35 @@ def copy_of(
         When it is longer than `MAX_COPY_BYTES`, or the place for temporary files has too little room.
     """
     held = io.BytesIO()
-    file: BinaryIO | None = None
     done = 0
-    while block := read(_BLOCK):
-        done += len(block)
-        if done > MAX_COPY_BYTES:
-            raise TraceFormatError(
-                "the stream is too long to be copied",
-                path=name,
-                expected=f"at most {MAX_COPY_BYTES} bytes",
-                found="more",
-                hint="Save it to a file, and load that",
-            )
-        try:
-            if file is None and max(done, size or 0) > IN_MEMORY_BYTES:
-                file = cast(BinaryIO, tempfile.TemporaryFile(prefix="torchtrt_viz."))  # noqa: SIM115 - kept open
-                file.write(held.getbuffer())
-            (file or held).write(block)
-        except OSError as error:
-            raise TraceFormatError(
-                f"no room for a temporary copy in {tempfile.gettempdir()}",
-                path=name,
-                expected="room for all of its bytes" if size is None else f"room for {size} bytes",
-                found=error.strerror or str(error),
-                hint="Set TMPDIR to a folder with more room, or save it to a file and load that",
-            ) from error
-        if progress is not None:
-            progress(done, size)
-    return InMemory(name, held.getvalue()) if file is None else Copied(name, file, origin)
+    with ExitStack() as undo:
+        into: BinaryIO = held
+        while block := read(_BLOCK):
+            done += len(block)
+            if done > MAX_COPY_BYTES:
+                raise TraceFormatError(
+                    "the stream is too long to be copied",
+                    path=name,
+                    expected=f"at most {MAX_COPY_BYTES} bytes",
+                    found="more",
+                    hint="Save it to a file, and load that",
+                )
+            try:
+                if into is held and max(done, size or 0) > IN_MEMORY_BYTES:
+                    into = cast(BinaryIO, tempfile.TemporaryFile(prefix="torchtrt_viz."))  # noqa: SIM115
+                    undo.callback(into.close)
+                    into.write(held.getbuffer())
+                into.write(block)
+                into.flush()  # a full disk is noticed here
+            except OSError as error:
+                raise TraceFormatError(
+                    f"no room for a temporary copy in {tempfile.gettempdir()}",
+                    path=name,
+                    expected="room for all of its bytes" if size is None else f"room for {size} bytes",
+                    found=error.strerror or str(error),
+                    hint="Set TMPDIR to a folder with more room, or save it to a file and load that",
+                ) from error
+            if progress is not None:
+                progress(done, size)
+        undo.pop_all()
+    return InMemory(name, held.getvalue(), origin) if into is held else Copied(name, into, origin)
