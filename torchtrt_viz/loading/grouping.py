@@ -10,7 +10,7 @@ from torchtrt_viz.formats.engine.file_set import group_sets
 from torchtrt_viz.formats.io.source import Source, folder_of
 from torchtrt_viz.formats.session.manifest import Manifest
 from torchtrt_viz.loading.identify import Identified
-from torchtrt_viz.loading.rank_files import RAW_TRACE, RankFile, fields_of, identity_of
+from torchtrt_viz.loading.rank_files import RAW_TRACE, RankFile, fields_of
 from torchtrt_viz.model.repair import Repair
 
 __all__ = ["Grouped", "group"]
@@ -81,7 +81,7 @@ def _rank(entry: Identified) -> RankFile:
             writer="torchtrt_viz",
             state=state,
             error=entry.damage,
-            **identity_of(entry.said or {}),
+            **(entry.said or {}),
         )
     return RankFile(
         source=entry.source,
@@ -97,7 +97,7 @@ def _told_by_sidecars(ranks: list[RankFile], sidecars: list[Identified]) -> list
     """Add to each rank what a small JSON file beside it says about it (clock readings, role, host)."""
     out = list(ranks)
     for entry in sidecars:
-        said = identity_of(entry.said or {})
+        said = entry.said or {}
         for i, rank in enumerate(out):
             beside = folder_of(rank.path.split("!")[0]) == entry.file.folder
             agrees = all(

@@ -15,7 +15,7 @@ from torchtrt_viz.formats.kineto.sniff import is_kineto_header
 from torchtrt_viz.formats.session.health import archive_damage, document_damage
 from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
 from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
-from torchtrt_viz.loading.rank_files import read_archive_meta
+from torchtrt_viz.loading.rank_files import identity_of, read_archive_meta
 from torchtrt_viz.loading.rank_sidecar import read_sidecar
 from torchtrt_viz.loading.sniffing import sniff_head
 from torchtrt_viz.loading.walk import File, closed, expand
@@ -53,7 +53,7 @@ class Identified:
     header
         What a trace says about its own rank.
     said
-        What the manifest, the archive's description or the sidecar says.
+        What the archive's description or the sidecar says about the rank, as fields of its entry.
     damage
         What is wrong with it, None for nothing.
     error
@@ -138,7 +138,7 @@ def _archive(
         meta = read_archive_meta(file.source)
         if meta is not None:
             damage = archive_damage(file.source) if whole else None
-            return [Identified(file, "rank archive", "kineto", said=meta, damage=damage)]
+            return [Identified(file, "rank archive", "kineto", said=identity_of(meta), damage=damage)]
     near = file.source.local()  # of an archive behind a URL one copy serves all members
     out = [found for member in expand(file, kind) for found in _identify(member, format, whole)]
     del near

@@ -56,10 +56,9 @@ def load_data(
 
 
 def _capture(named: Named) -> Source | None:
-    """Return the document of the saved capture that was named: by its folder, or itself."""
-    if len(named.labels) != 1:
+    """Return the document of the saved capture whose folder, or list of it alone, was named; else None."""
+    if len(named.labels) != 1 or named.what == "file":
         return None
-    for file in named.files:
-        if (named.one_file or file.name.count("/") == 1) and is_document(file.source):
-            return file.source
-    return None
+    depth = 1 if named.what == "folder" else 0
+    beside = (file.source for file in named.files if file.name.count("/") == depth)
+    return next((source for source in beside if is_document(source)), None)

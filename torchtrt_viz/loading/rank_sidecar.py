@@ -8,8 +8,9 @@ from torchtrt_viz.formats.io.source import HEAD_BYTES
 
 __all__ = ["read_sidecar"]
 
+#: key of theirs -> field of a `RankFile`
 _FIELDS = {
-    "session_id": "session_id",
+    "session_id": "session",
     "role": "role",
     "worker_role": "role",
     "host": "host",
@@ -26,7 +27,9 @@ _FIELDS = {
 
 
 def read_sidecar(head: bytes, filename: str) -> dict[str, Any] | None:
-    """Read a small JSON file that describes a rank and holds no events; None for everything else.
+    """Read a small JSON file that describes a rank and holds no events, as fields of a `RankFile`.
+
+    None for everything else.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats import format_module, recognise
+from torchtrt_viz.formats import recognise
 from torchtrt_viz.formats.io.source import Source
 
 __all__ = ["sniff", "sniff_head"]
@@ -22,11 +22,10 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
     TraceFormatError
         For an empty file, and for content that no loader knows.
     """
+    found = recognise(head, filename)
+    if found is not None:
+        return found
     if not head:
-        # only the name of a file about an engine says what an empty one would have held
-        for told in ("torchtrt", "trex"):
-            if format_module(told).sniff(head, filename):
-                return told
         raise TraceFormatError(
             "empty file",
             path=name,
@@ -35,9 +34,6 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
             found="0 bytes",
             hint="The writer was probably stopped before it wrote anything: capture again",
         )
-    found = recognise(head, filename)
-    if found is not None:
-        return found
     raise TraceFormatError(
         "not a trace that this package knows",
         path=name,

@@ -54,7 +54,7 @@ def open_url(url: str) -> Remote:
     try:
         fs, path = url_to_fs(url)
     except ImportError as error:
-        raise MissingProtocolError(protocol, _package(protocol), label, str(error)) from error
+        raise MissingProtocolError(protocol, _package(protocol, error), label, str(error)) from error
     except ValueError as error:
         raise TraceFormatError(
             "not a URL that can be read",
@@ -69,20 +69,19 @@ def open_url(url: str) -> Remote:
         return Remote(fs, path, label, fs.info(path))
 
 
-def _package(protocol: str) -> str:
+def _package(protocol: str, error: ImportError) -> str:
+    """Name the package that a protocol wants: its own, or what the module that serves it could not import."""
     from fsspec.registry import known_implementations
 
-    said = known_implementations.get(protocol, {})
-    module = str(said.get("class", protocol)).split(".")[0]
-    needed = re.search(r"(?:[Ii]nstall|requires?) [\"'`]?([A-Za-z0-9_.-]+)", str(said.get("err", "")))
-    if module != "fsspec":
-        return module
-    return needed.group(1) if needed else protocol
+    module = str(known_implementations.get(protocol, {}).get("class", protocol)).split(".")[0]
+    cause = error.__cause__ or error.__context__
+    missing = cause.name if isinstance(cause, ImportError) else None
+    return missing.split(".")[0] if module == "fsspec" and missing else module
 
 
 def _label(url: str) -> str:
     """Return the URL as it may be shown: no user, no password, no query."""
-    return _SECRET.sub("", url)
+    return url if url.startswith("github://") else _SECRET.sub("", url)  # there it is the repository
 
 
 def _unreachable(label: str, url: str, error: Exception) -> TraceFormatError:
