@@ -11,7 +11,7 @@ from torchtrt_viz.session import Session
 from torchtrt_viz.trace import Trace
 
 if TYPE_CHECKING:
-    from torchtrt_viz.formats.io.options import Progress
+    from torchtrt_viz.formats.io.progress import Progress
     from torchtrt_viz.loading.inputs import Input
 
 __all__ = ["load"]

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
-from torchtrt_viz.formats.io.options import Progress
+from torchtrt_viz.formats.io.progress import Progress
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.stored import InMemory, Stored, copy_of
 from torchtrt_viz.loading.walk import MAX_FILES, File, walk, walk_remote

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats import FORMATS
 from torchtrt_viz.formats.capture.document import is_document
-from torchtrt_viz.formats.io.options import LoadOptions, Progress
-from torchtrt_viz.formats.io.progress import watching
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.progress import Progress, watching
 from torchtrt_viz.formats.io.source import Source, archive_kind
 from torchtrt_viz.loading.capture_folder import load_capture
 from torchtrt_viz.loading.collection import put_together

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.progress import Progress
 
 if TYPE_CHECKING:
     from torchtrt_viz.formats.io.source import Source
     from torchtrt_viz.model.repair import Repair
 
-__all__ = ["LoadOptions", "Progress"]
-
-Progress = Callable[[int, "int | None"], None]
-"""Called now and then with (bytes read, bytes in all or None)."""
+__all__ = ["LoadOptions"]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 from weakref import ref
 
 from torchtrt_viz.errors import MissingDependencyError, TraceFormatError
-from torchtrt_viz.formats.io.options import Progress
+from torchtrt_viz.formats.io.progress import Progress
 from torchtrt_viz.formats.io.stored import Copied, InMemory, Stored, copy_of
 
 __all__ = ["MissingProtocolError", "Remote", "open_url"]

@@ -20,7 +20,7 @@ from typing import BinaryIO, cast
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io import decompress
 from torchtrt_viz.formats.io.decompress import MAX_EXPANSION, DamagedStreamError
-from torchtrt_viz.formats.io.options import Progress
+from torchtrt_viz.formats.io.progress import Progress
 from torchtrt_viz.formats.io.stored import InMemory, OnDisk, Stored
 
 __all__ = [
@@ -274,7 +274,7 @@ def archive_kind(source: Source) -> str | None:
     """Tell whether a file is an archive: "zip", "tar" (also compressed), or None."""
     try:
         return source.look().archive
-    except TraceFormatError:
+    except DamagedStreamError:  # compressed, and damaged from its start
         return None
 
 

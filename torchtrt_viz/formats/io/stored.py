@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Protocol, cast
 from weakref import finalize
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.io.options import Progress
+from torchtrt_viz.formats.io.progress import Progress
 
 __all__ = ["IN_MEMORY_BYTES", "MAX_COPY_BYTES", "Copied", "InMemory", "OnDisk", "Stored", "copy_of"]
 
