@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from torchtrt_viz.cli.output import heading, print_frame
+from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.report.table import write_table
 
 
 class Percent(click.ParamType[float]):
@@ -54,9 +56,9 @@ def command(
     A verdict respects the noise within the runs: capture ten or more iterations of each. Exit status: 0 no
     regression (of --fail-on percent, where given), 1 regression, 2 unusable input.
     """
+    # loads numpy and pandas, which --help does without
     import torchtrt_viz as tv
     from torchtrt_viz.analysis.runs.comparison import compare, regressions
-    from torchtrt_viz.errors import TorchTrtVizError
     from torchtrt_viz.trace import Trace
 
     traces = []
@@ -67,8 +69,6 @@ def command(
         traces.append(loaded)
     table = compare(traces[0], traces[1], min_change_pct=min_change)
     if output is not None:
-        from torchtrt_viz.report.table import write_table
-
         write_table(table, output)
     shown = table if everything else table[~table["verdict"].isin(["same", "unclear"])]
     counts = table["verdict"].value_counts()

@@ -7,6 +7,9 @@ from dataclasses import asdict
 
 import click
 
+from torchtrt_viz.cli.output import console
+from torchtrt_viz.doctor import examine
+
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -15,8 +18,6 @@ def command(as_json: bool) -> None:
 
     Exit status 1 when something that has to work does not; what is only missing is no failure.
     """
-    from torchtrt_viz.doctor import examine
-
     findings = examine()
     if as_json:
         import orjson
@@ -25,8 +26,6 @@ def command(as_json: bool) -> None:
     else:
         from rich.table import Table
         from rich.text import Text
-
-        from torchtrt_viz.cli.output import console
 
         styles = {"ok": "green", "missing": "yellow", "broken": "bold red"}
         table = Table(box=None, pad_edge=False, header_style="bold")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from torchtrt_viz.cli.show import TABLES
+from torchtrt_viz.report.table import write_table
 
 SUFFIXES = {
     "csv": ".csv",
@@ -33,6 +34,7 @@ SUFFIXES = {
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(path: str, to: str, output: Path | None, table: str, etrecord: str | None, force: bool) -> None:
     """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto)."""
+    # loads numpy and pandas, which --help does without
     import torchtrt_viz as tv
     from torchtrt_viz.trace import Trace
 
@@ -53,8 +55,6 @@ def command(path: str, to: str, output: Path | None, table: str, etrecord: str |
         else:
             loaded.to_perfetto(output)
     else:
-        from torchtrt_viz.report.table import write_table
-
         frame = getattr(loaded, table)
         write_table(frame() if callable(frame) else frame, output)
     click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")

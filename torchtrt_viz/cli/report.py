@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    import torchtrt_viz as tv
+import torchtrt_viz as tv
+from torchtrt_viz.cli.output import heading
+from torchtrt_viz.errors import MissingDependencyError
+from torchtrt_viz.report.columns import one_line
+from torchtrt_viz.report.session_facts import not_here, not_whole
 
 
 @click.command("report")
@@ -61,8 +64,6 @@ def command(
     page of a trace has its timeline, tables and answers; that of a session what stands out over its ranks,
     missing and damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
     """
-    import torchtrt_viz as tv
-
     output = output or Path("report.html")
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
@@ -81,10 +82,6 @@ def command(
 
 def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
     """Write a session's report, and say on the terminal what is not whole and what stands out."""
-    from torchtrt_viz.cli.output import heading
-    from torchtrt_viz.report.columns import one_line
-    from torchtrt_viz.report.session_facts import not_here, not_whole
-
     click.echo(repr(session))
     bad, absent = not_whole(session), not_here(session)
     for row in bad.head(10).to_dict("records"):
@@ -109,7 +106,6 @@ def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
     if workers is None:
         yield
         return
-    from torchtrt_viz.errors import MissingDependencyError
 
     try:
         import distributed

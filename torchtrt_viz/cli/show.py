@@ -40,6 +40,7 @@ def command(
     strict: bool,
 ) -> None:
     """Print what PATHS (a trace, an archive, a folder, several files) hold."""
+    # loads numpy and pandas, which --help does without
     import torchtrt_viz as tv
     from torchtrt_viz.trace import Trace
 

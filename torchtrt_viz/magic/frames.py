@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.core.ancestry import nearest
+from torchtrt_viz.analysis.core.masks import among, names_matching
+
 if TYPE_CHECKING:
     from torchtrt_viz.trace import Trace
 
@@ -36,9 +39,6 @@ def without_own_frames(trace: Trace, length_ns: int) -> Trace:
     length_ns
         Length of the block; it began at 0 on the trace's base.
     """
-    from torchtrt_viz.analysis.core.ancestry import nearest
-    from torchtrt_viz.analysis.core.masks import among, names_matching
-
     spans = trace.spans
     python = among(spans["kind"], ("python",))
     if not python.any():
@@ -97,7 +97,5 @@ def _enclosing(parent: Rows, rows: Mask) -> Mask:
 
 def _under(parent: Rows, rows: Mask) -> Mask:
     """Say for each row whether it lies in one of ``rows``."""
-    from torchtrt_viz.analysis.core.ancestry import nearest
-
     found: Mask = nearest(parent, rows) >= 0
     return found

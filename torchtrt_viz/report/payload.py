@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
+from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, minimap
 
@@ -285,7 +286,6 @@ def _flows(
 
 
 def _counters(scene: Scene) -> tuple[list[dict[str, Any]], str]:
-    from torchtrt_viz.scene.counters import counter_series
 
     out = []
     points = 0

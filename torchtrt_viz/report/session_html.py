@@ -24,6 +24,14 @@ from torchtrt_viz.report.session_facts import (
     without_folders,
 )
 from torchtrt_viz.report.session_scene import Align, choose_rows, session_scene
+from torchtrt_viz.report.session_tables import (
+    operators_table,
+    plain,
+    ranks_table,
+    role_columns,
+    skew_table,
+    stragglers_table,
+)
 from torchtrt_viz.report.strips import strips_of_ranks
 
 if TYPE_CHECKING:
@@ -243,8 +251,6 @@ def _findings(made: Overview) -> str:
 
 def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | PathLike[str] | None) -> str:
     """Return the strips of the ranks, their numbers, and where their recordings lie."""
-    from torchtrt_viz.report.session_tables import ranks_table
-
     count = made.strips.drop_duplicates(["session", "rank", "role", "instance", "host", "cycle", "stage"])
     more = len(count) - _MOST_STRIPS
     left = f" The first {_MOST_STRIPS} of {len(count):,} are drawn." if more > 0 else ""
@@ -302,14 +308,6 @@ def _timeline(
 
 def _frames(made: Overview) -> dict[str, pd.DataFrame]:
     """Return the tables in the order of the page, without columns that are the same in every row."""
-    from torchtrt_viz.report.session_tables import (
-        operators_table,
-        plain,
-        role_columns,
-        skew_table,
-        stragglers_table,
-    )
-
     frames = {
         "roles": made.roles,
         "by_role": role_columns(made.by_role),
