@@ -81,7 +81,7 @@ def command(
 
 
 def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
-    """Write a session's report, and say on the terminal what is not whole and what stands out."""
+    """Write a session's report, and print what is damaged or missing and what stands out."""
     click.echo(repr(session))
     bad, absent = not_whole(session), not_here(session)
     for row in bad.head(10).to_dict("records"):
@@ -102,7 +102,7 @@ def _session(session: tv.Session, output: Path, workers: int | None, **options: 
 
 @contextmanager
 def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
-    """Let the session's ranks be read by processes of their own."""
+    """Read the session's ranks in worker processes."""
     if workers is None:
         yield
         return

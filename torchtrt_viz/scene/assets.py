@@ -1,6 +1,6 @@
 """The front end's files, joined into one ES module.
 
-A notebook widget is given one module as text and an exported page holds its code inline, so the hand-written
+A notebook widget gets one module as text and an exported page holds its code inline, so the hand-written
 modules in ``static/`` cannot import one another by file. `module` puts a module and all that it imports, each
 in a scope of its own, into one text. There is nothing to install and nothing to build: the files are readable
 as they are, and a browser loads them unjoined as well.

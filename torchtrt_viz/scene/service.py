@@ -1,9 +1,9 @@
-"""Answers to what the front end of a timeline asks: plain data and binary buffers, no widget in sight.
+"""Answers requests of a timeline's front end with plain data and binary buffers, independent of any widget.
 
 Requests and answers are JSON objects; arrays travel beside them as little-endian buffers. Times on the wire
-count from the scene's origin, so that they are exact in a double. What the front end asks at one moment comes
-as one ``batch``, and an answer that names an event brings what is to be shown of it: in a notebook a message
-costs far more time than what it asks for.
+count from the scene's origin, so that they are exact in a double. Requests of the same moment come as one
+``batch``, and an answer that names an event includes everything to be shown of it: in a notebook a message
+costs far more time than the work it asks for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Answer = tuple[dict[str, Any], list[Any]]
 WIDE_PX = 24
 MAX_AGGREGATES = 300
 _MINIMAP_WIDTH = 1200
-_NAMES_AT_ONCE = 1_000_000  # characters of names that are sent without being asked for
+_NAMES_AT_ONCE = 1_000_000  # characters of names that are sent unasked
 _TOP_NAMES = 60
 
 
@@ -39,7 +39,7 @@ class Service:
     scene
         What is drawn.
     whole_limit
-        Up to so many events are sent whole when the front end opens, so that it needs no kernel to zoom.
+        Up to so many events are sent at once when the front end opens; zooming then needs no kernel.
 
     Notes
     -----
@@ -74,7 +74,7 @@ class Service:
         }
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Answer one request; the answer to one that cannot be served has an ``error``."""
+        """Answer one request; an invalid request gets an answer with ``error``."""
         op = request.get("op")
         handler = self._ops.get(op) if isinstance(op, str) else None
         if handler is None:
@@ -234,7 +234,7 @@ class Service:
         return {"place": self._place(self.scene.locate(int(request["row"])))}, []
 
     def _found(self, found: tuple[int, int, int, int] | None) -> dict[str, Any]:
-        """Return a place, and what the front end shows of what it has chosen."""
+        """Return where an event is, and what the front end shows of it."""
         if found is None:
             return {"place": None}
         row = found[0]

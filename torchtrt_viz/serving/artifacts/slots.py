@@ -1,4 +1,4 @@
-"""How many recordings are parsed at a time on one machine, over all of a user's processes."""
+"""A limit on how many recordings one user's processes parse at a time on one machine."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _folder() -> Path | None:
 
 
 def _try(path: Path) -> IO[bytes] | None:
-    # POSIX locks are not inherited by forked children, who would hold the slot as long as they live; but
-    # they do
-    # not keep threads of one process apart, and closing any descriptor of the file gives the lock up.
+    # POSIX locks are not inherited by forked children, which would hold the slot for as long as they live.
+    # They do not exclude threads of one process, though, and closing any descriptor of the file releases
+    # the lock: hence `_mine`.
     with _guard:
         if path.name in _mine:
             return None
@@ -50,9 +50,9 @@ def _try(path: Path) -> IO[bytes] | None:
 
 @contextmanager
 def parse_slot(slots: int, timeout: float) -> Iterator[None]:
-    """Wait for one of ``slots`` places, and hold it; a killed process gives its own back.
+    """Wait for one of ``slots`` slots and hold it; the slot of a killed process becomes free.
 
-    After ``timeout`` seconds it goes on without: too much at a time is better than nothing at all.
+    After ``timeout`` seconds the block runs without a slot: too many parses at a time are better than none.
     """
     folder = _folder()
     held = None

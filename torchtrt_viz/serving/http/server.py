@@ -1,4 +1,4 @@
-"""A limit that uvicorn does not have: the time a client may take to send a request's header."""
+"""A limit that uvicorn lacks: how long a client may take to send a request's header."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def timed_protocol(seconds: float = HEADER_SECONDS) -> type[Any]:
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class TimedProtocol(H11Protocol):  # type: ignore[misc]
-        """A connection that has to get to the point."""
+        """A connection whose request header has to arrive in time."""
 
         _timer: Any = None
 
@@ -33,7 +33,7 @@ def timed_protocol(seconds: float = HEADER_SECONDS) -> type[Any]:
                 self._rest()
 
         def connection_lost(self, error: Exception | None) -> None:
-            """Forget the timer."""
+            """Cancel the timer."""
             self._rest()
             super().connection_lost(error)
 

@@ -1,8 +1,8 @@
-"""torch.profiler, kept from what it does badly.
+"""A guard around torch.profiler.
 
-Each rule here stands for a failure of torch 2.13 that was reproduced: a second start silently takes over
+Each rule here answers a failure of torch 2.13 that was reproduced: a second start silently takes over
 the running session; a second stop followed by an export crashes the process; a stop on another thread
-returns and has lost everything; an exception in the trace callback makes the following steps crash; an
+returns but loses everything; an exception in the trace callback makes the following steps crash; an
 export to a full disk or a missing folder returns normally, and cannot be repeated; the first start of a
 process imports a compiler for seconds; asking for CUDA without CUDA only warns.
 """
@@ -62,7 +62,7 @@ def resolve_activities(config: ProfileConfig, device: str) -> tuple[str, ...]:
 
 
 def warm_up() -> None:
-    """Do now what the first start of a profiler in a process would do in the middle of serving (1 to 6 s)."""
+    """Do the slow work (1 to 6 s) of a process's first profiler start now, before serving begins."""
     global _warmed
     if _warmed or profiler_is_active():
         return
@@ -76,7 +76,7 @@ def warm_up() -> None:
 
 
 def export_damage(path: Path) -> str | None:
-    """Tell from the file what an export failed to do, since the export itself does not; None for nothing."""
+    """Return what is wrong with an exported file (the export itself reports nothing); None if it is fine."""
     leftover = path.with_name(path.name + ".tmp")
     if not path.exists():
         if leftover.exists():
@@ -144,7 +144,7 @@ class NativeRecording:
                 with_flops=config.with_flops,
             )
         self.warnings = [str(w.message) for w in caught]
-        # True of every schedule that repeats, and what is wanted: each cycle is exported for itself.
+        # Every repeating schedule causes this warning; each cycle is exported by itself, as intended.
         warnings.filterwarnings("ignore", message="Warning: Profiler clears events at the end of each cycle")
         for key, value in metadata.items():
             self._profiler.preset_metadata_json(key, _quoted(value))
@@ -161,7 +161,7 @@ class NativeRecording:
         self.stop_s = time.perf_counter() - self._begin
         try:
             self._on_trace(self)
-        except BaseException as error:  # raised here it would crash the process in a later step
+        except BaseException as error:  # an exception raised here would crash the process in a later step
             self.callback_error = error
 
     @property
