@@ -81,7 +81,7 @@ def plan() -> dict[str, set[str]]:
     """Rooms as ARCHITECTURE.md lists them, bottom up, and what each may import."""
     rows = re.findall(
         r"^\| (`[^|]+) \|[^|]*\|([^|]*)\|$",
-        (ROOT / "ARCHITECTURE.md").read_text().split("<!-- rooms -->")[1],
+        (ROOT / "ARCHITECTURE.md").read_text().split("<!-- rooms -->")[1].split("<!-- /rooms -->")[0],
         flags=re.MULTILINE,
     )
     rooms: dict[str, set[str]] = {}
