@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -96,9 +97,7 @@ class Capture(CaptureRun):
         The exception that ended the block, when one did; what ran before it is in the trace.
     """
 
-    _trace: Trace | None = None
-
-    @property
+    @cached_property
     def trace(self) -> Trace:
         """Everything recorded, as one trace on one time base (read from the artifacts on first use).
 
@@ -107,9 +106,7 @@ class Capture(CaptureRun):
         CaptureError
             While the capture is running.
         """
-        if self._trace is None:
-            self._trace = Trace.of(self.recorded)
-        return self._trace
+        return Trace.of(self.recorded)
 
 
 class Program(LoadedProgram):

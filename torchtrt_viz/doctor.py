@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from torchtrt_viz._native import native
 from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.runtime.modules import capture_module
 
 __all__ = ["Finding", "examine"]
 
@@ -84,8 +86,6 @@ _PACKAGES: tuple[tuple[str, str, str, str, str], ...] = (
 
 
 def _native(name: str, cost: str) -> Finding:
-    from torchtrt_viz._native import native
-
     try:
         native(name)
     except TorchTrtVizError as error:
@@ -127,8 +127,6 @@ def _capture_module() -> Finding:
         )
 
     def probe() -> str:
-        from torchtrt_viz.runtime.modules import capture_module
-
         module = capture_module()
         backends = ", ".join(module.registered_backends())
         return f"built with executorch {module.built_with()['executorch']}; delegates: {backends}"

@@ -14,7 +14,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from torchtrt_viz.capture import registry
+from torchtrt_viz.capture.artifact_files import save, summary
+from torchtrt_viz.capture.artifacts import Recorded
+from torchtrt_viz.capture.assemble import assemble
+from torchtrt_viz.capture.foreign_engines import columns_of_others, unreached
 from torchtrt_viz.capture.options import CaptureOptions
+from torchtrt_viz.capture.torch_activity import TorchActivity, chosen_activities
+from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, TorchTrtVizError
 
 if TYPE_CHECKING:
@@ -168,8 +174,6 @@ class CaptureRun:
         CaptureError
             While the capture is running.
         """
-        from torchtrt_viz.capture.assemble import assemble
-
         if self.state != "stopped":
             raise CaptureError(f"the capture is {self.state}: its trace is there when the block is left")
         return assemble(self)
@@ -186,8 +190,6 @@ class CaptureRun:
         Columns: ``item``; ``value``; ``unit``; ``note`` (how it was measured, or what to do). Costs are
         estimates from measured costs of one event in this process, see :mod:`torchtrt_viz.capture.overhead`.
         """
-        from torchtrt_viz.capture.artifact_files import summary
-
         return summary(self)
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
@@ -209,8 +211,6 @@ class CaptureRun:
         CaptureError
             When the capture is running, or a file exists and ``force`` is not set.
         """
-        from torchtrt_viz.capture.artifact_files import save
-
         return save(self, Path(fspath(folder)), force=force)
 
     def _artifacts(self) -> tempfile.TemporaryDirectory[str]:
@@ -236,8 +236,6 @@ class CaptureRun:
     # -- steps ---------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        from torchtrt_viz.capture.torch_activity import TorchActivity, chosen_activities
-
         begin = time.perf_counter()
         activities = chosen_activities(self.options)
         with contextlib.ExitStack() as undo:
@@ -274,8 +272,6 @@ class CaptureRun:
             self._switch = None
 
     def _reach_torch_tensorrt(self) -> None:
-        from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
-
         if TorchTensorRTSwitch.operators() is not None or "torch_tensorrt" in sys.modules:
             self._switch = TorchTensorRTSwitch(Path(self._artifacts().name) / "torch_tensorrt")
             self._switch.start(self.problems)
@@ -298,9 +294,6 @@ class CaptureRun:
 
     def _end(self) -> None:
         """Stop everything; what fails is a problem to report, and stops nothing else from being kept."""
-        from torchtrt_viz.capture.artifacts import Recorded
-        from torchtrt_viz.capture.foreign_engines import columns_of_others, unreached
-
         for program in self._included:
             program._record(False)
         if self._torch is not None:

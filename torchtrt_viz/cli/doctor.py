@@ -7,7 +7,6 @@ from dataclasses import asdict
 
 import click
 
-from torchtrt_viz.cli.output import console
 from torchtrt_viz.doctor import examine
 
 
@@ -26,6 +25,9 @@ def command(as_json: bool) -> None:
     else:
         from rich.table import Table
         from rich.text import Text
+
+        # slow to import: it needs rich
+        from torchtrt_viz.cli.output import console
 
         styles = {"ok": "green", "missing": "yellow", "broken": "bold red"}
         table = Table(box=None, pad_edge=False, header_style="bold")

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-import torchtrt_viz as tv
-from torchtrt_viz.cli.output import heading
 from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.report.columns import one_line
 from torchtrt_viz.report.session_facts import not_here, not_whole
+
+if TYPE_CHECKING:
+    import torchtrt_viz as tv
 
 
 @click.command("report")
@@ -82,6 +83,9 @@ def command(
 
 def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
     """Write a session's report, and print what is damaged or missing and what stands out."""
+    # slow to import: it needs rich
+    from torchtrt_viz.cli.output import heading
+
     click.echo(repr(session))
     bad, absent = not_whole(session), not_here(session)
     for row in bad.head(10).to_dict("records"):

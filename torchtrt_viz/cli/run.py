@@ -75,7 +75,7 @@ def command(
 
     ARGUMENTS are passed to a script. Options of this command come before PROGRAM.
     """
-    # loads numpy, which --help does without
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import profile
 
     given = {name: value for name, value in options.items() if value is not None}
@@ -122,7 +122,7 @@ def _show(capture: Capture) -> None:
 
 
 def _pte(path: Path, method: str | None, files: tuple[Path, ...]) -> Callable[[], object]:
-    # loads numpy, which --help does without
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import Program
 
     program = Program(path)
@@ -195,7 +195,7 @@ def _random_inputs(meta: dict[str, Any]) -> list[Any]:
 
 def _script(path: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> Capture:
     """Run a script as ``python path arguments`` would, inside a capture that a failing script keeps."""
-    # loads numpy, which --help does without
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import profile
 
     saved_argv, saved_path = sys.argv, list(sys.path)

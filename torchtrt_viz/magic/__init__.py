@@ -14,7 +14,7 @@ __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 def load_ipython_extension(shell: Any) -> None:
     """Add the magics to an IPython shell; loading twice changes nothing. Prints nothing."""
-    # loads IPython
+    # slow to import: it needs IPython
     from torchtrt_viz.magic import cell, complete, magics
 
     cell.install(shell)
@@ -24,7 +24,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 def unload_ipython_extension(shell: Any) -> None:
     """Remove everything that `load_ipython_extension` added."""
-    # loads IPython
+    # slow to import: it needs IPython
     from torchtrt_viz.magic import cell, cell_capture, complete, magics
 
     cell_capture.forget(shell)

@@ -88,7 +88,7 @@ class CaptureSession:
         __tracebackhide__ = True
         from IPython.core.error import UsageError
 
-        # loads numpy: only when a cell is captured
+        # slow to import: it needs numpy
         from torchtrt_viz.captures import profile
 
         _close_orphans()
@@ -144,7 +144,7 @@ class CaptureSession:
 
 def _clean(capture: Capture) -> None:
     """Leave the frames of the kernel and of the capture out of the capture's trace."""
-    # loads numpy and pandas
+    # slow to import: it needs numpy
     from torchtrt_viz.magic.frames import without_own_frames
 
     trace = without_own_frames(capture.trace, round(capture.wall_seconds * 1e9))

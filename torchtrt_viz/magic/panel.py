@@ -86,7 +86,7 @@ class CapturePanel(ipywidgets.VBox):  # type: ignore[misc]
 
     def start(self) -> None:
         """Start a capture with the options in the fields; what is wrong with them shows in the panel."""
-        # loads numpy: only when a capture starts
+        # slow to import: it needs numpy
         from torchtrt_viz.captures import profile
 
         try:
@@ -120,7 +120,7 @@ class CapturePanel(ipywidgets.VBox):  # type: ignore[misc]
         self._say("; ".join(said), bad=bool(capture.problems))
 
     def _views(self, trace: Trace) -> tuple[Any, ...]:
-        # loads numpy, pandas and anywidget
+        # slow to import: it needs anywidget
         from torchtrt_viz.widgets.explore import Explorer
 
         if trace.spans.empty:

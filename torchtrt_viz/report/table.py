@@ -177,7 +177,6 @@ def _write_text(file: Path, text: str) -> None:
 
 
 def _html(frame: pd.DataFrame, name: str) -> str:
-
     return (
         f'<!doctype html><meta charset="utf-8"><title>{escape(name or "table")}</title>'
         f"<style>{assets.style('report')}</style>{table(frame, name, limit=len(frame), searchable=False)}"

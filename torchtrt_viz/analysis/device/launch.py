@@ -13,6 +13,7 @@ from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.links import Launches, launches
 from torchtrt_viz.analysis.core.masks import ints, names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, order
+from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["graph_launches", "launch_delays", "launch_stats"]
@@ -107,8 +108,6 @@ def launch_stats(
     """
     delays = launch_delays(trace)
     if by not in ("launched_by", "name", "class"):
-        from torchtrt_viz.errors import OptionError
-
         raise OptionError("by", by, "one of launched_by, name, class")
     groups = Groups.by({by: delays[by]})
     host, device = delays["host_ns"].to_numpy(), delays["device_ns"].to_numpy()

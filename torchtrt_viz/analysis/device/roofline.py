@@ -36,7 +36,7 @@ def operator_roofline(
     """Matrix products, convolutions and attention by shape: operations, bytes, and the distance to the roof.
 
     Of nested operators (``linear`` calls ``addmm``) only the outermost with known shapes counts. Operations
-    and bytes are what the shapes ask for at least (see `torchtrt_viz.analysis.device.flops`), not what the kernels
+    and bytes are what the shapes ask for at least (see `analysis.device.flops`), not what the kernels
     did.
 
     Parameters

@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.core.masks import among, choice, strings
 from torchtrt_viz.analysis.core.steps import iteration_of, iterations
 from torchtrt_viz.analysis.core.tables import text
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
+from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["LEVELS", "Samples", "samples"]
@@ -144,8 +145,6 @@ def _sums(groups: Groups, number: Ints, durations: Ints) -> tuple[Floats, Ints]:
 
 def _aggregates(trace: TraceData, level: str, rows: Ints) -> Samples:
     """Return one average per key: a sum over calls has no scatter."""
-    from torchtrt_viz.analysis.engine.layer_table import layers
-
     table = layers(trace, untimed=False, sort=None)
     mean = table["mean_ns"].to_numpy(dtype=np.float64, na_value=np.nan)
     total = table["total_ns"].to_numpy(dtype=np.float64, na_value=np.nan)

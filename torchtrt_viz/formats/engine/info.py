@@ -177,7 +177,7 @@ class EngineInfo:
         return "host" if self.runtime == "host" else "gpu"
 
     def sums(self) -> pd.DataFrame:
-        """Layer sum, GPU compute and host latency side by side: see `torchtrt_viz.formats.engine.sums.sums`."""
+        """Layer sum, GPU compute, host latency side by side: `torchtrt_viz.formats.engine.sums.sums`."""
         return sums(self)
 
     def modules(self, depth: int | None = None) -> pd.DataFrame:

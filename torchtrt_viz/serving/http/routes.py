@@ -255,6 +255,7 @@ def serve_profile_app(
         import uvicorn
     except ImportError as error:
         raise MissingDependencyError("uvicorn", "serving", "serve the profiling routes") from error
+    # it needs uvicorn, which is optional
 
     return uvicorn.Server(
         uvicorn.Config(
