@@ -22,6 +22,11 @@ from torchtrt_viz.errors import CaptureError, OptionError
 
 torch = pytest.importorskip("torch")
 
+from torchtrt_viz.runtime.torch_profiler import (  # noqa: E402
+    TorchRecording,
+    profiler_active,
+    warm_up,
+)
 from torchtrt_viz.serving import (  # noqa: E402
     ControlTimeoutError,
     LocalProfiler,
@@ -31,14 +36,13 @@ from torchtrt_viz.serving import (  # noqa: E402
     WrongThreadError,
     recover,
 )
-from torchtrt_viz.serving.rank.torch_recording import NativeRecording, profiler_is_active, warm_up  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def _no_profiler_is_left() -> Iterator[None]:
-    assert not profiler_is_active()
+    assert not profiler_active()
     yield
-    assert not profiler_is_active()
+    assert not profiler_active()
 
 
 @pytest.fixture
@@ -459,9 +463,9 @@ def test_engine_thread_that_does_not_look_is_a_timeout_and_the_call_is_void(tmp_
     assert local.close()
 
 
-def test_native_profiler_refuses_another_thread(tmp_path):
+def test_native_profiler_refuses_another_thread():
     warm_up()
-    native = NativeRecording(ProfileConfig(tmp_path), ("cpu",), lambda n: None, None, {})
+    native = TorchRecording("a test", ("cpu",))
     native.start()
     caught: list[BaseException] = []
 

@@ -56,7 +56,6 @@ def command(
     A verdict respects the noise within the runs: capture ten or more iterations of each. Exit status: 0 no
     regression (of --fail-on percent, where given), 1 regression, 2 unusable input.
     """
-    # loads numpy and pandas, which --help does without
     import torchtrt_viz as tv
     from torchtrt_viz.analysis.runs.comparison import compare, regressions
     from torchtrt_viz.trace import Trace

@@ -1,4 +1,4 @@
-"""Print frames on a terminal."""
+"""Frames on a terminal."""
 
 from __future__ import annotations
 

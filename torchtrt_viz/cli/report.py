@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -65,6 +65,8 @@ def command(
     page of a trace has its timeline, tables and answers; that of a session what stands out over its ranks,
     missing and damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
     """
+    import torchtrt_viz as tv
+
     output = output or Path("report.html")
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
@@ -82,7 +84,7 @@ def command(
 
 
 def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
-    """Write a session's report, and print what is damaged or missing and what stands out."""
+    """Write a session's report, and say on the terminal what is not whole and what stands out."""
     # slow to import: it needs rich
     from torchtrt_viz.cli.output import heading
 
@@ -106,7 +108,7 @@ def _session(session: tv.Session, output: Path, workers: int | None, **options: 
 
 @contextmanager
 def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
-    """Read the session's ranks in worker processes."""
+    """Let the session's ranks be read by processes of their own."""
     if workers is None:
         yield
         return

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-import torchtrt_viz as tv
 from torchtrt_viz.cli.output import heading, print_frame
 
 
@@ -43,7 +42,7 @@ def command(
     The workers exchange key-value caches over gloo; every rank's recording is parsed, packed, verified and
     published in the background, and the session is loaded back at the end.
     """
-    # loads torch
+    import torchtrt_viz as tv
     from torchtrt_viz.examples.serving_pd.demo import run_demo
 
     folder = run_demo(

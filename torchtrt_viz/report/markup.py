@@ -1,4 +1,4 @@
-"""Tables and facts as HTML. Every text is escaped: names come from files that cannot be trusted."""
+"""Tables and facts as HTML. Every text is escaped: names come from files that nobody vouches for."""
 
 from __future__ import annotations
 

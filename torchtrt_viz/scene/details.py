@@ -1,4 +1,4 @@
-"""The details of one event in a timeline: every field in words, its arguments, and its links."""
+"""What a timeline says about one event: every field in words, its arguments, and what it is linked to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Work on a job's files in a lean process of low priority, watched by the job's thread.
 
-Steps that hold the interpreter for long (making tables, reading an archive back) run there, so that the
-engine's threads never wait for them.
+What needs the interpreter for long (tables of a trace, reading an archive back) happens there, so that the
+engine's threads never wait for it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _STDERR_SHOWN = 2000
 
 
 def ask(step: str, path: str, settings: Settings, doing: str) -> dict[str, Any]:
-    """Run a step in another process; return its answer.
+    """Have a step done in another process; return what that process says.
 
     Parameters
     ----------
     step
-        Name of a step of ``child_main.py``.
+        What ``child_main.py`` shall do.
     path
-        The file or folder it works on.
+        The file or folder it shall do it with.
     doing
-        What messages call the step.
+        What that is called in messages.
 
     Raises
     ------
     CaptureError
-        When the step failed, or the process died or took too long. The files are untouched.
+        When it could not be done, or the process died or took too long. The files are untouched.
     """
     with parse_slot(settings.parallel_parses, settings.parse_timeout_s):
         return _run(step, path, settings, doing)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.io.durable_file import write_whole
+from torchtrt_viz.formats.io.whole_file import write_whole
 from torchtrt_viz.formats.session.manifest import RANK_META, STAGING, archive_path, confined
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.identity import RankIdentity

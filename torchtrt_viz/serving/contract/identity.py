@@ -1,4 +1,4 @@
-"""Which rank of which engine a profile belongs to."""
+"""Whose profile it is."""
 
 from __future__ import annotations
 
