@@ -19,6 +19,7 @@ HEAVY = (
     "dask",
     "distributed",
     "matplotlib",
+    "scipy",
 )
 
 

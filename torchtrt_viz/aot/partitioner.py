@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-__all__ = ["BACKEND_ID", "Exclusion", "TensorRTPartitioner"]
+__all__ = ["BACKEND_ID", "TensorRTPartitioner"]
 
 #: Name under which the delegate is registered; executorch takes it from the backend class.
 BACKEND_ID = "TensorRTBackend"
-
-Exclusion = "str | Callable[[torch.fx.Node], bool]"
 
 
 class TensorRTPartitioner(Partitioner):  # type: ignore[misc]  # executorch is not typed

@@ -11,7 +11,7 @@ import time
 from functools import cache
 from typing import Any
 
-from torchtrt_viz.capture.torch_activity import _quiet_kineto, profiler_active
+from torchtrt_viz.capture.torch_activity import profiler_active
 from torchtrt_viz.runtime.modules import capture_module, loaded_torch
 from torchtrt_viz.runtime.torch_profiler import TorchRecording, profiler_active
 

@@ -44,7 +44,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     dur = spans["dur_ns"].to_numpy()
     rows: list[tuple[str, str, Any, str, str]] = []
 
-    def add(section: str, item: str, value: Any, unit: str, note: str = "") -> None:
+    def add(section: str, item: str, value: object, unit: str, note: str = "") -> None:
         rows.append((section, item, pd.NA if value is None else value, unit, note))
 
     sources = trace.meta["sources"]

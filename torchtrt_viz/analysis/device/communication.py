@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -202,14 +201,3 @@ def _floats(column: pd.Series) -> NDArray[np.float64]:
 def _integers(column: pd.Series) -> pd.arrays.IntegerArray:
     known = [not pd.isna(value) for value in column]
     return integers([int(value) if here else 0 for value, here in zip(column, known, strict=True)], known)
-
-
-def group_ranks(text_of_ranks: Any) -> list[int] | None:
-    """Return the ranks of a recorded group as numbers; None where they are not written out."""
-    if not isinstance(text_of_ranks, str):
-        return None
-    try:
-        found = json.loads(text_of_ranks)
-    except ValueError:
-        return None
-    return [int(rank) for rank in found] if isinstance(found, list) and found else None

@@ -189,7 +189,7 @@ def memory_by_operator(
     return order(frame, sort, top, ("device", "operator"))
 
 
-def _integer(value: Any) -> int:
+def _integer(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62 else 0
 
 

@@ -194,7 +194,7 @@ def _domains(trace: TraceData, group: Ints, layer: Mask, size: int) -> list[str 
     return out
 
 
-def _joined(value: Any) -> str | None:
+def _joined(value: object) -> str | None:
     if value is None or not isinstance(value, (list, tuple)):
         return None if value is None else str(value)
     counts = Counter(map(str, value))

@@ -67,7 +67,7 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
 
     lane = -1
 
-    def add(left: Any, right: Any, within: int, begin: int, stop: int) -> None:
+    def add(left: object, right: object, within: int, begin: int, stop: int) -> None:
         after.append(left)
         before.append(right)
         method_row.append(within)

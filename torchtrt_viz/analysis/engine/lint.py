@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from torchtrt_viz.analysis.columns.engines import ENGINE_LINT, REFORMATS
-from torchtrt_viz.analysis.core.tables import floats, records, text
+from torchtrt_viz.analysis.core.tables import floats, number_or_nan, records, text
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.analysis.engine.roofline import convolution_facts, uses_tensor_cores
@@ -165,8 +165,8 @@ def engine_lint(trace: TraceData) -> pd.DataFrame:
                         "rule": rule,
                         "finding": finding,
                         "remedy": remedy,
-                        "mean_ns": _number(timed["mean_ns"].iloc[at]),
-                        "pct": _number(timed["pct"].iloc[at]),
+                        "mean_ns": number_or_nan(timed["mean_ns"].iloc[at]),
+                        "pct": number_or_nan(timed["pct"].iloc[at]),
                     }
                 )
     frame = pd.DataFrame(
@@ -181,10 +181,6 @@ def engine_lint(trace: TraceData) -> pd.DataFrame:
     return frame.sort_values(["engine", "mean_ns"], ascending=[True, False], kind="stable").reset_index(
         drop=True
     )
-
-
-def _number(value: Any) -> float:
-    return np.nan if pd.isna(value) else float(value)
 
 
 def _findings(row: Any) -> Iterator[tuple[str, str, str]]:

@@ -90,7 +90,7 @@ def provenance(trace: TraceData) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if value in (None, "", [], ()):
         return None
     if isinstance(value, (list, tuple)):

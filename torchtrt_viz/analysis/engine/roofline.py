@@ -30,7 +30,7 @@ _PRECISIONS = {"FP64": "fp64", "FP32": "fp32", "TF32": "tf32", "FP16": "fp16", "
                "INT8": "int8", "FP4": "fp4"}  # fmt: skip
 
 
-def uses_tensor_cores(tactic: Any) -> bool | None:
+def uses_tensor_cores(tactic: object) -> bool | None:
     """Say by the kernel's name whether a layer runs on tensor cores; None where the name does not tell."""
     if not isinstance(tactic, str):
         return None

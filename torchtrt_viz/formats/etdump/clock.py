@@ -147,7 +147,7 @@ def _candidates(source: Source) -> Iterator[Source]:
             yield Source(path)
 
 
-def _checked(document: Any, name: str, options: LoadOptions) -> Sidecar | None:
+def _checked(document: object, name: str, options: LoadOptions) -> Sidecar | None:
     def wrong(what: str) -> None:
         options.repaired(Repair("sidecar", f"the sidecar's {what}: that part of it is not used", name))
 
@@ -183,7 +183,7 @@ def _checked(document: Any, name: str, options: LoadOptions) -> Sidecar | None:
     )
 
 
-def _clock(anchor: Any) -> tuple[int, Clock] | None:
+def _clock(anchor: object) -> tuple[int, Clock] | None:
     """Return (uncertainty in ticks, clock) of one anchor; None when it is not one."""
     if not isinstance(anchor, dict):
         return None

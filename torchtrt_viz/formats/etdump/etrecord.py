@@ -198,11 +198,11 @@ def _per_method(document: Any, is_entry: Any) -> dict[str, dict[str, Any]]:
     return {method: mapping for method, mapping in document.items() if isinstance(mapping, dict)}
 
 
-def _is_handles(value: Any) -> bool:
+def _is_handles(value: object) -> bool:
     return isinstance(value, (int, list))
 
 
-def _is_delegate(value: Any) -> bool:
+def _is_delegate(value: object) -> bool:
     return isinstance(value, dict) and "delegate_map" in value and "name" in value
 
 
@@ -213,7 +213,7 @@ def _number(text: Any) -> int | None:
         return None
 
 
-def _handles(value: Any) -> tuple[int, ...] | None:
+def _handles(value: object) -> tuple[int, ...] | None:
     values = value if isinstance(value, list) else [value]
     handles = tuple(dict.fromkeys(v for v in values if type(v) is int))
     return handles or None
@@ -229,7 +229,7 @@ def _delegate(value: dict[str, Any]) -> Delegate:
     return Delegate(str(value.get("name", "")), handles)
 
 
-def _nodes(document: Any) -> Iterator[tuple[int, Node]]:
+def _nodes(document: object) -> Iterator[tuple[int, Node]]:
     """Yield (debug handle, node) of a serialised exported program and of the graphs nested in it."""
     graphs = [(_get(document, "graph_module", "graph"), 0)]
     while graphs:
@@ -260,7 +260,7 @@ def _nested_graphs(entry: dict[str, Any]) -> Iterator[Any]:
             yield graph
 
 
-def _get(document: Any, *keys: str) -> Any:
+def _get(document: object, *keys: str) -> Any:
     for key in keys:
         if not isinstance(document, dict):
             return None
@@ -284,7 +284,7 @@ def _node(entry: dict[str, Any], metadata: dict[str, Any]) -> Node:
     )
 
 
-def _module(stack: Any) -> tuple[str | None, str | None]:
+def _module(stack: object) -> tuple[str | None, str | None]:
     """Return path and class of the innermost module: the stack is ``key,path,class`` joined by ``;``."""
     if not isinstance(stack, str) or not stack:
         return None, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +109,7 @@ class Runs:
         start[self.start > self.end] = pd.NA
         methods = np.array([*self.methods, None], dtype=object)
 
-        def text(values: Any) -> pd.Series:
+        def text(values: object) -> pd.Series:
             return pd.Series(values, dtype=object)  # None stays None
 
         return pd.DataFrame(
