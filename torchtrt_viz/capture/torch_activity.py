@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torchtrt_viz.capture.options import CaptureOptions
 from torchtrt_viz.errors import CaptureActiveError, CaptureError
-from torchtrt_viz.loading.capture_folder import MARK
+from torchtrt_viz.formats.capture.document import MARK
 from torchtrt_viz.runtime.modules import loaded_torch
 from torchtrt_viz.runtime.torch_export import unfinished_export
 from torchtrt_viz.runtime.torch_profiler import TorchRecording, check_activities
