@@ -84,7 +84,7 @@ def command(
 
 
 def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
-    """Write a session's report, and say on the terminal what is not whole and what stands out."""
+    """Write a session's report, and print what is damaged or missing and what stands out."""
     # slow to import: it needs rich
     from torchtrt_viz.cli.output import heading
 
@@ -108,7 +108,7 @@ def _session(session: tv.Session, output: Path, workers: int | None, **options: 
 
 @contextmanager
 def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
-    """Let the session's ranks be read by processes of their own."""
+    """Read the session's ranks in worker processes."""
     if workers is None:
         yield
         return

@@ -1,7 +1,7 @@
 """What a magic shows: a static bundle that every viewer keeps, then the timeline widget, apart from it.
 
 A widget and HTML in one bundle would hide the HTML wherever no kernel runs. The HTML has no script, no style
-sheet and no SVG, which untrusted notebooks lose; every name in it is escaped.
+sheet and no SVG, because untrusted notebooks drop them; every name in it is escaped.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _publish(shell: Any, text: str, html: str) -> None:
 
 
 def _has_frontend(shell: Any) -> bool:
-    """Whether a notebook is on the other side; a terminal gets text."""
+    """Whether the front end is a notebook; a terminal gets text."""
     return getattr(shell, "kernel", None) is not None
 
 
@@ -130,7 +130,7 @@ def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
         import ipywidgets  # noqa: F401
 
         timeline = capture.trace.timeline()
-        timeline.kept = ""  # the report above it is what the notebook keeps
+        timeline.kept = ""  # the notebook keeps the report above it
         display(timeline)
     except ImportError as error:
         missing = error if isinstance(error, MissingDependencyError) else None

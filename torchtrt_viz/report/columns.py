@@ -1,7 +1,7 @@
-"""How a table's columns are shown to people: titles that say host or GPU, values with units.
+"""How tables are displayed: column titles that say host or GPU, values with units.
 
-The frames keep plain numbers in one unit; here they become text. Every view (page, notebook, terminal,
-widget) uses the same words, and what was not collected is never shown as 0.
+The frames keep plain numbers in one unit; here they become text. All views (page, notebook, terminal, widget)
+use the same words, and what was not collected is never shown as 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SUFFIXES = (("_ns", "ns"), ("_pct", "%"), ("_bytes", "byte"))
 
 @dataclass(frozen=True)
 class Shown:
-    """One column as it is shown: its title, what sort of values it has, and every value as text.
+    """One displayed column: its title, the sort of its values, and every value as text.
 
     ``values`` keeps the numbers for sorting and bars, None where there is no number.
     """
@@ -91,7 +91,7 @@ def show(frame: pd.DataFrame, table: str = "", *, limit: int | None = None) -> l
             out.append(Shown(name, "value", "number", texts, [_plain(value) for value in values]))
             continue
         if units is not None and name == "unit":
-            continue  # the values carry it
+            continue  # the values carry the unit
         texts = [_text(value, kind) for value in values]
         numbers: list[float | None] = [None] * len(values)
         if kind not in ("text", "name"):
@@ -147,7 +147,7 @@ def _text(value: Any, kind: Kind) -> str:
 
 
 def one_line(text: object) -> str:
-    """Return text without line breaks, and with a dot for what would change its look without being seen."""
+    """Return text on one line, with a dot for control and direction characters."""
     return " ".join(_UNSEEN.sub("·", str(text)).split())
 
 

@@ -1,7 +1,7 @@
 """A report in one file that opens offline: timeline, tables, what was repaired.
 
-Nothing in the page is fetched from anywhere, and its own policy forbids it; only the page's own script, named
-by its hash, may run in it.
+The page fetches nothing; its content security policy forbids it and allows only the page's own script, named
+by its hash.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def write_html(
     max_rows
         Rows per table; the page says how many there are.
     height
-        Most height of the timeline's lanes in pixels; by default what suits the window.
+        Largest height of the timeline's lanes in pixels; by default it follows the window.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def _questions(frame: pd.DataFrame) -> str:
-    """The six answers as prose: each with where it comes from, what is missing, and how to get it."""
+    """Return the six answers as prose: each with its source, what is missing, and how to measure it."""
     items = []
     for answer in frame.to_dict("records"):
         measured = str(answer["measured"])

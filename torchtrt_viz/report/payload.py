@@ -1,7 +1,7 @@
-"""The data of a timeline for a page that has no kernel behind it: compact, whole, and honest about its limit.
+"""The timeline data of a page without a kernel: compact, and complete up to a stated limit.
 
-A page holds up to ``max_spans`` events as they are. In a longer trace the shortest spans give way: neighbours
-of one lane are merged into blocks that say how many spans they stand for and how much of the block is busy.
+A page holds up to ``max_spans`` events as they are. In a longer trace the shortest spans are merged:
+neighbours of one lane become blocks that say how many spans they stand for and how much of the block is busy.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _MAX_COUNTER_POINTS = 200_000
 _MAX_ARGS = 20_000
 _MAX_ARGS_BYTES = 3_000_000
 
-# Details that say what was computed. Everything else (paths, environment, requests' texts, tensors' values)
-# stays out of a page that may be handed on.
+# Details that say what was computed. Everything else (paths, environment, request texts, tensor values) stays
+# out of a page that may be passed on.
 ARG_KEYS = frozenset(
     {
         *("Input Dims", "Input type", "Input Strides", "Concrete Inputs", "Sequence number", "Fwd thread id"),
@@ -137,7 +137,7 @@ def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int
         "lane_begin": scene.lane_begin.astype(np.int64),
         "lane_end": scene.lane_end.astype(np.int64),
     }
-    if _events(scene) <= max_spans:  # what stands for collapsed tracks comes on top
+    if _events(scene) <= max_spans:  # the lanes of collapsed tracks come on top
         return columns, 0, 0, 0
     order = np.concatenate([np.arange(b, e) for b, e in zip(scene.lane_begin, scene.lane_end, strict=True)])
     lane = np.repeat(

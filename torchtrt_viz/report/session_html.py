@@ -78,7 +78,7 @@ def session_page(
         made = overview(session, progress)
     except TorchTrtVizError:
         if len(session) and not (session.ranks["state"] == "ok").any():
-            made = None  # a page about nothing but damage is still what the user needs
+            made = None  # the user needs the page even if it only reports damage
         else:
             raise
     heading = title or session_name(session)
@@ -159,7 +159,7 @@ def write_session_html(
     Notes
     -----
     Of metadata only a fixed list goes into the page: see :mod:`torchtrt_viz.report.session_facts`. A session
-    whose recordings are all damaged has a page, too: it says so.
+    whose recordings are all damaged gets a page too, which says so.
     """
     text = session_page(
         session,
@@ -196,7 +196,7 @@ def _rows_of(session: SessionData, ranks: Sequence[int]) -> list[int]:
 
 
 def _health(session: SessionData, page: str | PathLike[str] | None) -> str:
-    """Say at the top whether everything is there and whole."""
+    """Say at the top whether every recording is present and undamaged."""
     bad, absent = not_whole(session), not_here(session)
     if not len(bad) and not absent:
         count = len(session)
@@ -217,7 +217,7 @@ def _health(session: SessionData, page: str | PathLike[str] | None) -> str:
 
 
 def _warnings(session: SessionData) -> str:
-    """What loading the folder mended or doubted, apart from ranks that are not whole."""
+    """Return the warnings of loading the folder, except those about damaged or missing ranks."""
     found = [w for w in session.meta["warnings"] if w.code not in ("missing_rank", "damaged_rank")]
     if not found:
         return ""

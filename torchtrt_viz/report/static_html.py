@@ -1,4 +1,4 @@
-"""A picture of a trace in plain markup, for places where no script runs.
+"""A static picture of a trace in plain markup, for viewers that run no scripts.
 
 Notebook viewers drop scripts, style sheets and inline SVG from outputs that they do not trust, and keep
 elements with inline styles: so the strip of tracks is made of these. The text form is for terminals.
@@ -160,7 +160,7 @@ def _top(trace: TraceData, table: Table, rows: int) -> pd.DataFrame | None:
 
 
 def table_html(frame: pd.DataFrame, name: str, *, heading: str = "", rows: int = 10) -> str:
-    """Return the first rows of a table, without columns of nothing, as markup that survives every sanitiser.
+    """Return the first rows of a table, without empty columns, as markup that survives every sanitiser.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables as files: csv, parquet, xlsx, markdown, text; every header names its unit."""
+"""Write tables to files: csv, parquet, xlsx, markdown, text; every header names its unit."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _text(value: Any) -> Any:
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Replace what has no place in a column of a file (mappings, lists, mixed values) by text."""
+    """Turn values that a file's column cannot hold (mappings, lists, mixed values) into text."""
     out = table.copy()
     for column in out.columns:
         if out[column].dtype == object:
@@ -168,7 +168,7 @@ def _write_parquet(table: pd.DataFrame, file: Path) -> None:
     try:
         importlib.import_module("pyarrow")
     except ImportError as error:
-        # releases of pyarrow and numpy that do not fit together install all the same
+        # incompatible releases of pyarrow and numpy can be installed together
         raise TorchTrtVizError(
             f"pyarrow, which writes Parquet, cannot be used: {error}. Install a release of it that fits, or "
             "choose another format"
@@ -200,4 +200,4 @@ def _write_sheet(table: pd.DataFrame, file: Path, name: str) -> None:
             sheet.column_dimensions[cells[0].column_letter].width = min(60, max(9, longest + 2))
             for cell in cells:
                 if isinstance(cell.value, str):
-                    cell.data_type = "s"  # text, whatever it begins with
+                    cell.data_type = "s"  # text, even if it begins like a formula

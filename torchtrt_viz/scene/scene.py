@@ -1,7 +1,7 @@
 """`Scene`: what a timeline draws, built once from a trace and never changed.
 
 A scene lays out the events of one trace, or of several (ranks), in lanes and indexes them natively. It knows
-nothing of widgets: the notebook widget, the HTML report and the SVG picture ask the same scene.
+nothing of widgets: the notebook widget, the HTML report and the SVG picture all use it.
 
 Rows of a scene number its events: first the spans of the first trace, then its instants, then the next
 trace's. `Scene.spans` and `Scene.locate` translate between them and the frames.
@@ -83,7 +83,7 @@ class Place:
 
 @dataclass
 class _Columns:
-    """The index's input while it is put together."""
+    """Input of the index, being collected."""
 
     track: list[NDArray[np.int32]] = field(default_factory=list)
     start: list[NDArray[np.int64]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Answers to what the front end of a timeline asks: plain data and binary buffers, no widget in sight.
+"""Answers requests of a timeline's front end with plain data and binary buffers, independent of any widget.
 
 Requests and answers are JSON objects. An answer with a ``frame`` has columns, which travel beside it in one
 buffer; :mod:`torchtrt_viz.scene.wire` says which and how. Times on the wire count from the scene's origin,
@@ -29,7 +29,7 @@ Answer = tuple[dict[str, Any], list[bytes]]
 WIDE_PX = 24
 MAX_AGGREGATES = 300
 _MINIMAP_WIDTH = 1200
-_NAMES_AT_ONCE = 1_000_000  # characters of names that are sent without being asked for
+_NAMES_AT_ONCE = 1_000_000  # characters of names that are sent unasked
 _TOP_NAMES = 60
 
 
@@ -41,7 +41,7 @@ class Service:
     scene
         What is drawn.
     whole_limit
-        Up to so many events are sent whole when the front end opens, so that it needs no kernel to zoom.
+        Up to so many events are sent at once when the front end opens; zooming then needs no kernel.
 
     Notes
     -----
@@ -76,7 +76,7 @@ class Service:
         }
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Answer one request; the answer to one that cannot be served has an ``error``."""
+        """Answer one request; an invalid request gets an answer with ``error``."""
         op = request.get("op")
         handler = self._ops.get(op) if isinstance(op, str) else None
         if handler is None:
@@ -246,7 +246,7 @@ class Service:
         return {"place": self._place(self.scene.locate(int(request["row"])))}, []
 
     def _found(self, found: tuple[int, int, int, int] | None) -> dict[str, Any]:
-        """Return a place, and what the front end shows of what it has chosen."""
+        """Return where an event is, and what the front end shows of it."""
         if found is None:
             return {"place": None}
         row = found[0]

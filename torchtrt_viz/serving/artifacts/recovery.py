@@ -34,14 +34,14 @@ __all__ = ["recover"]
 def recover(
     path: str | PathLike[str], *, settings: Settings | None = None, on_stage: OnStage | None = None
 ) -> list[ArtifactStatus]:
-    """Finish the staged jobs below a profile folder, or a session's, and bring its manifests up to date.
+    """Finish the staged jobs below a profile folder or a session folder, and update the manifests.
 
     Parameters
     ----------
     path
         A profile folder, or the folder of one session.
     settings
-        Limits; also where else staging folders may lie (``spare_staging``).
+        Limits, and other places where staging folders may be (``spare_staging``).
 
     Returns
     -------
@@ -124,7 +124,7 @@ def _resume(job: Job, pipeline: ArtifactPipeline) -> ArtifactStatus:
 
 
 def _update(session: Path, statuses: list[ArtifactStatus]) -> None:
-    """Write into the manifest what was finished, and archives that it does not know of yet."""
+    """Add the finished jobs, and archives it does not list yet, to the manifest."""
     archives = _archives(session)
 
     def change(manifest: Manifest) -> None:
@@ -151,7 +151,7 @@ def _update(session: Path, statuses: list[ArtifactStatus]) -> None:
 
 
 def _close_record(record: RankRecord) -> None:
-    """A rank that nobody runs any more is collected, or it is missing."""
+    """Mark a rank whose process is gone as collected or missing."""
     if record.state in ("expected", "recording"):
         if record.cycles and all(c.state in ("published", "cleanup_failed") for c in record.cycles):
             record.state = "collected"
@@ -191,7 +191,7 @@ class _Archive:
 
 
 def _archives(session: Path) -> dict[str, _Archive]:
-    """Archives below a session's folder that can be read."""
+    """The readable archives below a session's folder."""
     found = {}
     for path in sorted(session.glob("rank-*/cycle-*.tar.gz")):
         try:

@@ -1,4 +1,4 @@
-"""A session's folder, and its manifest as the one process writes it that coordinates the session."""
+"""A session's folder, and its manifest as the coordinating process writes it."""
 
 from __future__ import annotations
 

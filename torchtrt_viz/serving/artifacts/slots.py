@@ -59,9 +59,9 @@ def _try(path: Path) -> IO[bytes] | None:
 
 @contextmanager
 def parse_slot(slots: int, timeout: float) -> Iterator[None]:
-    """Wait for one of ``slots`` places, and hold it; a killed process gives its own back.
+    """Wait for one of ``slots`` slots and hold it; the slot of a killed process becomes free.
 
-    After ``timeout`` seconds it goes on without: too much at a time is better than nothing at all.
+    After ``timeout`` seconds the block runs without a slot: too many parses at a time are better than none.
     """
     folder = _folder()
     held = None

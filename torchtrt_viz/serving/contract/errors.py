@@ -14,7 +14,7 @@ class ProfileActiveError(CaptureActiveError):
 
 
 class ProfileStartError(CaptureError):
-    """Not every worker started; those that had were stopped again, and nothing is recorded.
+    """Not every worker started; those that had were stopped again, and nothing was recorded.
 
     Attributes
     ----------

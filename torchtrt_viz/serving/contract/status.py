@@ -113,7 +113,7 @@ class CollectionStatus:
     cut_at_start, cut_at_stop
         Requests that were in flight at the boundaries.
     warnings
-        What was collected differently from what one might expect.
+        Where collection differed from what one might expect.
     """
 
     state: str = "idle"

@@ -47,7 +47,7 @@ def timed_protocol(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
                 self._rest()
 
         def connection_lost(self, error: Exception | None) -> None:
-            """Forget the timer."""
+            """Cancel the timer."""
             self._rest()
             super().connection_lost(error)
 

@@ -56,9 +56,9 @@ class RankProfiler:
     Parameters
     ----------
     identity
-        Whose profile it is; by default found out from torch.distributed and the process.
+        Which rank this is; by default taken from torch.distributed and the process.
     settings
-        Limits and places.
+        Limits and folders.
     on_stage
         Called on the background thread before each processing step, see :class:`ArtifactPipeline`.
     """
@@ -83,12 +83,12 @@ class RankProfiler:
     # -- setting up ------------------------------------------------------------------------------------
 
     def attach(self) -> None:
-        """Make the calling thread the engine's, and do now what would stall the first start (1 to 6 s)."""
+        """Make the calling thread the engine's, and do the slow work (1 to 6 s) of the first start now."""
         self.mailbox.own()
         warm_up("serving")
 
     def listen(self, listener: Listener) -> None:
-        """Have changes told: ``listener("collection", status)``, ``listener("artifact", (job, status))``.
+        """Report changes to ``listener("collection", status)`` and ``listener("artifact", (job, status))``.
 
         The first is called on the engine's thread and must be quick, the second on the background thread.
         """
@@ -123,11 +123,11 @@ class RankProfiler:
         config
             What to collect.
         window
-            Record from now to :meth:`stop`; by default by the configuration's schedule of steps.
+            Record from now to :meth:`stop`; by default the configuration's schedule of steps decides.
         session_id
             Given by whoever coordinates several ranks; made up otherwise.
         identity
-            Whose profile it is in this session, where a coordinator assigns ranks.
+            Which rank this is in the session, where a coordinator assigns ranks.
 
         Raises
         ------
@@ -234,7 +234,7 @@ class RankProfiler:
     def engine_step(self) -> Iterator[EngineStep]:
         """Wrap one step of the engine: counts it once when it is completed and did work.
 
-        An exception of the step ends the session, keeps what it recorded, and goes on as it is.
+        An exception in the step ends the session, keeps what it recorded, and propagates unchanged.
         """
         self.poll()
         step = EngineStep()
@@ -258,7 +258,7 @@ class RankProfiler:
             self._stop_overdue(recording)
 
     def poll(self) -> None:
-        """Do what other threads asked for; the engine's thread calls it while idle."""
+        """Run the calls of other threads; the engine's thread calls this while idle."""
         self.mailbox.deliver()
         if self._recording is not None:
             self._stop_overdue(self._recording)
@@ -291,7 +291,7 @@ class RankProfiler:
         return open_range(lambda: self._recording, self.settings.annotations, phase, **ids)
 
     def request_begins(self, request: str) -> None:
-        """Note that a request is in flight: a boundary of the recording that cuts it is told."""
+        """Note that a request is in flight: the status lists requests that a recording's boundary cuts."""
         self.requests[str(request)] = None
 
     def request_ends(self, request: str) -> None:
@@ -355,7 +355,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _remove_empty(folder: Path) -> None:
-    """Take back the folder of a session that did not start, when nothing is in it."""
+    """Remove the folder of a session that did not start, if it is empty."""
     try:
         folder.rmdir()
     except OSError:

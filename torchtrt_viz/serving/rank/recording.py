@@ -38,7 +38,7 @@ class Recording:
     folder
         The session's folder.
     status
-        Kept up to date by the recording.
+        Updated by the recording.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Recording:
         return not (self._cycles_wanted and self.status.cycles_ended >= self._cycles_wanted)
 
     def overdue(self) -> str | None:
-        """Tell which limit makes the recording stop by itself, None when none does."""
+        """Return the limit that stops the recording now; None when there is none."""
         if self._native.lost is not None:
             return "lost"
         now = time.monotonic()
@@ -174,8 +174,8 @@ class Recording:
     def hand_over(self) -> None:
         """Queue what was exported.
 
-        Apart from the export and after everything else, since the background thread begins at once and
-        may hold the interpreter for some milliseconds.
+        This comes after everything else, because the background thread begins at once and may hold the
+        interpreter for some milliseconds.
         """
         finished, self._finished = self._finished, []
         for job, status in finished:
@@ -184,7 +184,7 @@ class Recording:
     def _raise_interrupt(self) -> None:
         """Deal with an exception of the export now that the native profiler is in a safe state.
 
-        What interrupted it (Ctrl-C) is raised; a failure is told by the status.
+        An interrupt (Ctrl-C) is raised; a failure is reported in the status.
         """
         error, self._native.callback_error = self._native.callback_error, None
         if isinstance(error, Exception):
@@ -241,7 +241,7 @@ class Recording:
             status.raw_bytes = job.raw.stat().st_size
             write_rank_meta(job)
         except OSError:
-            pass  # the pipeline writes it again, and says what is wrong
+            pass  # the pipeline writes it again, and reports a failure
         if failure is None:
             self.status.cycles += 1
             self._finished.append((job, status))
@@ -292,7 +292,7 @@ class Recording:
         raise CaptureError(f"cycle {cycle} cannot be staged anywhere: {'; '.join(errors)}")
 
     def _collection(self, native: TorchRecording, cycle: int) -> dict[str, object]:
-        """What ``rank.json`` says about how the cycle was recorded."""
+        """Return what ``rank.json`` says about how the cycle was recorded."""
         return {
             "start_unix_ns": self.status.start_unix_ns,
             "stop_unix_ns": time.time_ns(),
@@ -307,7 +307,7 @@ class Recording:
 
 
 def _caveats(config: ProfileConfig) -> list[str]:
-    """What the options will not give, though one might expect it."""
+    """Return what the options do not deliver although one might expect it."""
     out = []
     if config.with_flops and not config.record_shapes:
         out.append("with_flops: operations can only be estimated from shapes, and record_shapes is off")
