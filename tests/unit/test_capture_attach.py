@@ -12,9 +12,9 @@ import pytest
 
 import torchtrt_viz as tv
 from torchtrt_viz._native import native
+from torchtrt_viz.capture.attach import attachments
 from torchtrt_viz.capture.layer_runs import sort_runs, trex_profile
 from torchtrt_viz.capture.tensorrt_python import build_log
-from torchtrt_viz.capture.attach import attachments
 from torchtrt_viz.captures import attach
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, OptionError
 
