@@ -12,9 +12,29 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
+from torchtrt_viz._native import native
 from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.model.schema import Column, FrameSchema
+from torchtrt_viz.runtime.modules import capture_module
 
-__all__ = ["Finding", "examine"]
+__all__ = ["FINDINGS", "Finding", "examine"]
+
+FINDINGS = FrameSchema(
+    "doctor",
+    (
+        Column("area", "text", "core, capture, notebook, export, serving, cluster, tensorrt or gpu"),
+        Column("name", "text", "the thing looked at"),
+        Column(
+            "state",
+            "text",
+            "ok, missing (optional and not there) or broken (there, or needed, and not working)",
+        ),
+        Column("detail", "text", "version, place, or what went wrong"),
+        Column("cost", "text", "what cannot be done without it; empty when it is ok"),
+        Column("remedy", "text", "what to do; empty when it is ok"),
+    ),
+    "one row per thing that the product needs or can use on this machine",
+)
 
 
 @dataclass(frozen=True)
@@ -84,8 +104,6 @@ _PACKAGES: tuple[tuple[str, str, str, str, str], ...] = (
 
 
 def _native(name: str, cost: str) -> Finding:
-    from torchtrt_viz._native import native
-
     try:
         native(name)
     except TorchTrtVizError as error:
@@ -127,8 +145,6 @@ def _capture_module() -> Finding:
         )
 
     def probe() -> str:
-        from torchtrt_viz.runtime.modules import capture_module
-
         module = capture_module()
         backends = ", ".join(module.registered_backends())
         return f"built with executorch {module.built_with()['executorch']}; delegates: {backends}"

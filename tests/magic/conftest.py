@@ -130,6 +130,6 @@ def notebook(kernel: Notebook) -> Iterator[Notebook]:
     left = (
         "(lambda r, s: (r.running(), s._active, s._values, s._waiting))("
         "__import__('torchtrt_viz.capture.registry', fromlist=['x']), "
-        "__import__('torchtrt_viz.magic.session', fromlist=['x']))"
+        "__import__('torchtrt_viz.magic.cell_capture', fromlist=['x']))"
     )
     assert kernel.value(left) == "(None, [], [], [])"

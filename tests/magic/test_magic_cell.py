@@ -172,7 +172,7 @@ def test_a_second_capture_names_the_one_that_is_running(notebook: Any) -> None:
 def test_an_orphaned_capture_is_ended_by_the_next(notebook: Any) -> None:
     """As an interrupt leaves it that strikes while the capture is being ended."""
     notebook.run(
-        "from torchtrt_viz.magic.session import CaptureSession, _active\n"
+        "from torchtrt_viz.magic.cell_capture import CaptureSession, _active\n"
         "orphan = CaptureSession(get_ipython(), '', is_cell=True).__enter__()\n_active.clear()"
     )
     assert notebook.value("orphan.capture.state") == "'running'"

@@ -7,15 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from torchtrt_viz.capture.options import (
-    LEVELS,
-    CaptureOptions,
-    arguments,
-    capture_options,
-    check_path_prefix,
-    options_table,
-)
+from torchtrt_viz.capture.options import CaptureOptions, arguments, capture_options, options_table
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.runtime.profile_settings import LEVELS, check_path_prefix
 
 
 def test_defaults_are_cheap():

@@ -14,8 +14,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.capture.artifacts import write_file
+from torchtrt_viz.aot.kernels import operator_name
+from torchtrt_viz.aot.program import naming, quiet_imports
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
+from torchtrt_viz.formats.io.new_file import write_file
+from torchtrt_viz.runtime.torch_ops import load_torch_ops
 
 if TYPE_CHECKING:
     import torch
@@ -77,8 +80,6 @@ def export_package(
     MissingDependencyError
         Without torch or executorch.
     """
-    from torchtrt_viz.aot.program import naming, quiet_imports
-
     target = Path(path)
     if target.suffix != ".pt2":
         raise OptionError("path", str(path), "a file name that ends in .pt2")
@@ -92,6 +93,7 @@ def export_package(
             from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
         except ImportError as error:
             raise MissingDependencyError(error.name or "executorch", "capture", "export a package") from error
+        # slow to import: it needs executorch
         from torchtrt_viz.aot.partitioner import TensorRTPartitioner
 
     _define_fake()
@@ -143,8 +145,6 @@ def load_package(path: str | PathLike[str]) -> Any:
     CaptureError
         When the file is not there or cannot be loaded.
     """
-    from torchtrt_viz.runtime.torch_ops import load_torch_ops
-
     target = Path(path)
     if not target.is_file():
         raise CaptureError(f"{target} does not exist: give the .pt2 file that export_package() wrote")
@@ -160,8 +160,6 @@ def load_package(path: str | PathLike[str]) -> Any:
 
 def _define_fake() -> None:
     """Tell torch the sizes of the operator's outputs, for tracing: those of the region's own graph."""
-    from torchtrt_viz.runtime.torch_ops import load_torch_ops
-
     load_torch_ops()
     if _defined:
         return
@@ -186,7 +184,6 @@ def _replace_delegates(program: Any, stem: str) -> dict[str, tuple[str, ...]]:
     """Put the operator in the place of each delegate call, and ATen operators in the place of edge ones."""
     import torch
     from executorch.exir.delegate import executorch_call_delegate
-    from torchtrt_viz.aot.kernels import operator_name
 
     graph = program.graph
     root = program.graph_module

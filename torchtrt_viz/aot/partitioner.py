@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.utils import tag_constant_data
+from torchtrt_viz.aot.backend import TensorRTBackend
 from torchtrt_viz.aot.kernels import kernel_of, operator_name, xnnpack_groups
-from torchtrt_viz.aot.specs import check_specs, compile_specs
+from torchtrt_viz.aot.specs import ALIAS_META, check_specs, compile_specs
 from torchtrt_viz.errors import CaptureError, OptionError
 
 if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-__all__ = ["ALIAS_META", "BACKEND_ID", "Exclusion", "TensorRTPartitioner"]
+__all__ = ["BACKEND_ID", "Exclusion", "TensorRTPartitioner"]
 
 #: Name under which the delegate is registered; executorch takes it from the backend class.
 BACKEND_ID = "TensorRTBackend"
-#: Node metadata that tells the backend which input an output of the region overwrites.
-ALIAS_META = "torchtrt_aliases_input"
 
 Exclusion = "str | Callable[[torch.fx.Node], bool]"
 
@@ -168,7 +167,6 @@ class TensorRTPartitioner(Partitioner):  # type: ignore[misc]  # executorch is n
 def _check_backend() -> None:
     """Make sure that executorch, which finds backend classes by name, finds ours and only ours."""
     from executorch.exir.backend.backend_details import BackendDetails
-    from torchtrt_viz.aot.backend import TensorRTBackend
 
     others = [
         c for c in BackendDetails.__subclasses__() if c.__name__ == BACKEND_ID and c is not TensorRTBackend

@@ -11,8 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.capture.artifacts import write_file
+from torchtrt_viz.aot.kernels import operator_name
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
+from torchtrt_viz.formats.io.new_file import write_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,6 +185,7 @@ def export_program(
             from executorch.exir.passes import MemoryPlanningPass
         except ImportError as error:
             raise MissingDependencyError(error.name or "executorch", "capture", "export a program") from error
+        # slow to import: it needs executorch
         from torchtrt_viz.aot.partitioner import TensorRTPartitioner
 
     def partitioners() -> list[Any]:
@@ -312,7 +314,6 @@ def _state_passes(manager: Any) -> list[Any]:
 def _regions(emitted: Any, chosen: Mapping[str, Method]) -> Iterator[Region]:
     """Read from the emitted graphs what runs where."""
     from executorch.exir.delegate import executorch_call_delegate
-    from torchtrt_viz.aot.kernels import operator_name
 
     for name in chosen:
         program = emitted.exported_program(name)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.capture.options import FORMATS, LEVELS, check_choice, check_path_prefix
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.runtime.profile_settings import FORMATS, LEVELS, check_choice, check_path_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["GRANULARITIES", "KEYS", "check_specs", "compile_specs", "spec_values"]
+__all__ = ["ALIAS_META", "GRANULARITIES", "KEYS", "check_specs", "compile_specs", "spec_values"]
 
 LEVEL_KEY = "torchtrt_profile_level"
 FORMAT_KEY = "torchtrt_profile_format"
@@ -25,6 +25,9 @@ GRANULARITY_KEY = "torchtrt_host_layers"
 #: Name of the region; used at export only.
 REGION_KEY = "torchtrt_region"
 KEYS: tuple[str, ...] = (LEVEL_KEY, FORMAT_KEY, PREFIX_KEY, GRANULARITY_KEY, REGION_KEY)
+
+#: Node metadata that tells the backend which input an output of the region overwrites.
+ALIAS_META = "torchtrt_aliases_input"
 
 #: operator: one XNNPACK call per operator with what fuses into it, each a layer of its own with its own time;
 #: fused: as large XNNPACK calls as possible, faster, with layer times in XNNPACK's whole microseconds.

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtrt_viz.errors import CaptureError
+from torchtrt_viz.formats.io.new_file import write_file, write_json
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.loading.reading import read_source
@@ -19,10 +17,10 @@ from torchtrt_viz.model.args import Args
 from torchtrt_viz.runtime.modules import versions
 
 if TYPE_CHECKING:
-    from torchtrt_viz.capture.program import LoadedProgram
+    from torchtrt_viz.capture.shared_types import RecordedProgram
     from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["Recorded", "keep_alive", "load_program", "write_file", "write_json"]
+__all__ = ["Recorded", "keep_alive", "load_program"]
 
 
 @dataclass
@@ -53,7 +51,7 @@ class Recorded:
     versions: dict[str, str] = field(default_factory=versions)
 
     @classmethod
-    def of(cls, program: LoadedProgram, first_block: int) -> Recorded:
+    def of(cls, program: RecordedProgram, first_block: int) -> Recorded:
         """Take what ``program`` recorded from block ``first_block`` on."""
         session = program._session
         dump = session.etdump(first_block)
@@ -119,46 +117,3 @@ def keep_alive(trace: TraceData, folder: tempfile.TemporaryDirectory[str]) -> Tr
     trace.args = Args(_Kept(trace.args, folder), len(trace.args))
     trace.instant_args = Args(_Kept(trace.instant_args, folder), len(trace.instant_args))
     return trace
-
-
-def write_json(path: Path, value: object, *, force: bool = False) -> None:
-    """Write a value as JSON."""
-    import orjson
-
-    write_file(path, orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS), force=force)
-
-
-def write_file(path: Path, content: bytes | Callable[[Path], Any], *, force: bool = False) -> None:
-    """Write a file whole or not at all: under a temporary name in its folder, then renamed.
-
-    Parameters
-    ----------
-    content
-        The bytes, or a function that writes the file at the path that it is given.
-    force
-        Replace an existing file.
-
-    Raises
-    ------
-    CaptureError
-        When the file exists and ``force`` is not set, or cannot be written.
-    """
-    if path.exists() and not force:
-        raise CaptureError(f"{path} exists already: give another place, or force=True to overwrite it")
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        os.close(handle)
-        part = Path(name)
-        try:
-            if isinstance(content, bytes):
-                part.write_bytes(content)
-            else:
-                content(part)
-            mask = os.umask(0)
-            os.umask(mask)
-            part.chmod(0o666 & ~mask)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise CaptureError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.capture.artifact_files import write_artifacts
 from torchtrt_viz.capture.artifacts import keep_alive
-from torchtrt_viz.capture.report import write_artifacts
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.loading.capture_folder import load_capture
 
 if TYPE_CHECKING:
-    from torchtrt_viz.capture.capture_run import CaptureRun
+    from torchtrt_viz.capture.shared_types import FinishedCapture
     from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["assemble"]
 
 
-def assemble(capture: CaptureRun) -> TraceData:
+def assemble(capture: FinishedCapture) -> TraceData:
     """Return everything that a stopped capture recorded as one trace.
 
     One code path for a capture in memory and for one on disk: what is not in the artifacts is not in the

@@ -19,11 +19,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from torchtrt_viz._native import native
-from torchtrt_viz.capture.artifacts import keep_alive, write_file
+from torchtrt_viz.capture.artifacts import keep_alive
 from torchtrt_viz.capture.layer_runs import LayerRuns, sort_runs, trex_profile
 from torchtrt_viz.capture.tensorrt_python import contexts_in, is_context, layer_information, layer_profiler
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, OptionError
 from torchtrt_viz.formats.engine.file_set import read_set
+from torchtrt_viz.formats.io.new_file import write_file
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.model.merge import merge
@@ -126,10 +127,24 @@ class LayerAttachment:
     ) -> list[list[Path]]:
         """Write a TREX set: ``<engine>.profile.json``, and ``<engine>.graph.json`` where the engine gives it.
 
+        Parameters
+        ----------
+        folder
+            Made if it is not there.
+        force
+            Overwrite files that are there.
+        since
+            What :meth:`position` returned: only what was reported after it. None: everything.
+
         Returns
         -------
         list
             The files of each engine that reported anything.
+
+        Raises
+        ------
+        CaptureError
+            When a file exists and ``force`` is not set.
         """
         target = Path(fspath(folder))
         target.mkdir(parents=True, exist_ok=True)
@@ -143,7 +158,12 @@ class LayerAttachment:
     def files(self, since: list[int] | None = None, taken: set[str] | None = None) -> list[dict[str, bytes]]:
         """Return what :meth:`save` writes: for each engine that reported anything, content by file name.
 
-        Names that are ``taken`` get a number.
+        Parameters
+        ----------
+        since
+            As in :meth:`save`.
+        taken
+            File names that are not free: ours get a number then, and are added.
         """
         made = []
         taken = set() if taken is None else taken

@@ -14,14 +14,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from torchtrt_viz.capture import registry
+from torchtrt_viz.capture.artifact_files import save, summary
+from torchtrt_viz.capture.artifacts import Recorded
+from torchtrt_viz.capture.assemble import assemble
+from torchtrt_viz.capture.foreign_engines import columns_of_others, unreached
 from torchtrt_viz.capture.options import CaptureOptions
+from torchtrt_viz.capture.torch_activity import TorchActivity, chosen_activities
+from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, TorchTrtVizError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from torchtrt_viz.capture.artifacts import Recorded
-    from torchtrt_viz.capture.program import LoadedProgram
+    from torchtrt_viz.capture.shared_types import RecordedProgram
     from torchtrt_viz.capture.torch_activity import TorchActivity
     from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
     from torchtrt_viz.model.trace_data import TraceData
@@ -62,7 +68,7 @@ class CaptureRun:
         self.start_seconds = 0.0
         self.stop_seconds = 0.0
         self._recorded: list[Recorded] = []
-        self._included: dict[LoadedProgram, int] = {}
+        self._included: dict[RecordedProgram, int] = {}
         self._torch: TorchActivity | None = None
         self._torch_file: Path | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -95,6 +101,12 @@ class CaptureRun:
             When another capture, or a torch profiler of the user's own, is running.
         CaptureError
             When this capture was used already.
+
+        Examples
+        --------
+        >>> running = tv.profile(activities="none").start()
+        >>> running.stop().state
+        'stopped'
         """
         global _last
         with registry.lock:
@@ -125,6 +137,11 @@ class CaptureRun:
         ------
         CaptureError
             When torch activity is recorded and this is not the thread that started it; the capture goes on.
+
+        Examples
+        --------
+        >>> capture.stop().state
+        'stopped'
         """
         with registry.lock:
             if self.state == "stopped":
@@ -168,8 +185,6 @@ class CaptureRun:
         CaptureError
             While the capture is running.
         """
-        from torchtrt_viz.capture.assemble import assemble
-
         if self.state != "stopped":
             raise CaptureError(f"the capture is {self.state}: its trace is there when the block is left")
         return assemble(self)
@@ -186,8 +201,6 @@ class CaptureRun:
         Columns: ``item``; ``value``; ``unit``; ``note`` (how it was measured, or what to do). Costs are
         estimates from measured costs of one event in this process, see :mod:`torchtrt_viz.capture.overhead`.
         """
-        from torchtrt_viz.capture.report import summary
-
         return summary(self)
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
@@ -208,9 +221,13 @@ class CaptureRun:
         ------
         CaptureError
             When the capture is running, or a file exists and ``force`` is not set.
-        """
-        from torchtrt_viz.capture.report import save
 
+        Examples
+        --------
+        >>> saved = capture.save(folder / "run")
+        >>> len(tv.load(saved).spans) == len(capture.trace.spans)
+        True
+        """
         return save(self, Path(fspath(folder)), force=force)
 
     def _artifacts(self) -> tempfile.TemporaryDirectory[str]:
@@ -221,7 +238,7 @@ class CaptureRun:
 
     # -- programs ------------------------------------------------------------------------------------
 
-    def include(self, program: LoadedProgram, first_block: int) -> None:
+    def include(self, program: RecordedProgram, first_block: int) -> None:
         """Record a program; what it recorded before ``first_block`` is not of this capture."""
         self._reach_engines()
         if program not in self._included:
@@ -236,8 +253,6 @@ class CaptureRun:
     # -- steps ---------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        from torchtrt_viz.capture.torch_activity import TorchActivity, chosen_activities
-
         begin = time.perf_counter()
         activities = chosen_activities(self.options)
         with contextlib.ExitStack() as undo:
@@ -274,8 +289,6 @@ class CaptureRun:
             self._switch = None
 
     def _reach_torch_tensorrt(self) -> None:
-        from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
-
         if TorchTensorRTSwitch.operators() is not None or "torch_tensorrt" in sys.modules:
             self._switch = TorchTensorRTSwitch(Path(self._artifacts().name) / "torch_tensorrt")
             self._switch.start(self.problems)
@@ -298,9 +311,6 @@ class CaptureRun:
 
     def _end(self) -> None:
         """Stop everything; what fails is a problem to report, and stops nothing else from being kept."""
-        from torchtrt_viz.capture.artifacts import Recorded
-        from torchtrt_viz.capture.foreign_engines import columns_of_others, unreached
-
         for program in self._included:
             program._record(False)
         if self._torch is not None:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from torchtrt_viz.errors import CaptureError, OptionError
+from torchtrt_viz.formats.engine.blob import pack_blob
+from torchtrt_viz.runtime.modules import capture_module
 
 __all__ = ["Engine"]
 
@@ -59,8 +61,6 @@ class Engine:
         format: str | None = None,
         path_prefix: str | PathLike[str] | None = None,
     ) -> None:
-        from torchtrt_viz.runtime.modules import capture_module
-
         module = capture_module()
         if not isinstance(source, bytes):
             path = Path(source)
@@ -70,8 +70,6 @@ class Engine:
                 raise CaptureError(f"{path} cannot be read: {error.strerror or error}") from error
             name = name or path.stem
         if source[:4] not in _MAGICS:
-            from torchtrt_viz.formats.engine.blob import pack_blob
-
             source = pack_blob(source, io_bindings=[])
         given = {
             "torchtrt_profile_level": level,

@@ -10,33 +10,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
-from os import PathLike, fspath
 from typing import Any
 
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.runtime.profile_settings import FORMATS, LEVELS, check_choice, check_path_prefix
 
-__all__ = [
-    "ACTIVITIES",
-    "FORMATS",
-    "LEVELS",
-    "MAX_VALUE_BYTES",
-    "CaptureOptions",
-    "Option",
-    "arguments",
-    "capture_options",
-    "check_choice",
-    "check_path_prefix",
-    "options_table",
-]
+__all__ = ["ACTIVITIES", "CaptureOptions", "Option", "arguments", "capture_options", "options_table"]
 
-#: How much of a delegate's call is recorded; each level holds all that stand before it.
-LEVELS: tuple[str, ...] = ("off", "delegate", "phases", "layers")
-#: Where engine layers go: into the ETDump, or into sidecar files as well.
-FORMATS: tuple[str, ...] = ("etdump", "perfetto", "trex")
 #: What torch.profiler records, beside what programs record themselves.
 ACTIVITIES: tuple[str, ...] = ("cpu", "cuda")
-#: Longest text that an executorch backend option can hold, in UTF-8 bytes (without its NUL).
-MAX_VALUE_BYTES = 255
 
 
 def _option(default: Any, meaning: str, *, choices: Sequence[str] = (), metavar: str = "") -> Any:
@@ -173,42 +155,6 @@ def capture_options(given: Mapping[str, Any] | None = None, /, **more: Any) -> C
             "path_prefix", None, f"format {options.format!r} writes files: give the folder where they go"
         )
     return options
-
-
-def check_choice(key: str, value: object, choices: Sequence[str]) -> str:
-    """Return ``value`` if it is one of ``choices``.
-
-    Raises
-    ------
-    OptionError
-        Otherwise; it names the value meant, where one is close.
-    """
-    if isinstance(value, str) and value in choices:
-        return value
-    near = difflib.get_close_matches(value, choices, n=1) if isinstance(value, str) else []
-    text = f"one of {', '.join(choices)}"
-    raise OptionError(key, value, f"{text} (did you mean {near[0]!r}?)" if near else text)
-
-
-def check_path_prefix(key: str, value: object) -> str:
-    """Return a path prefix as text.
-
-    Raises
-    ------
-    OptionError
-        When it is no path, empty, holds a NUL, or is longer than a backend option can hold.
-    """
-    if not isinstance(value, (str, PathLike)):
-        raise OptionError(key, value, "a path (text or os.PathLike)")
-    text = fspath(value)
-    if not isinstance(text, str) or not text.strip():
-        raise OptionError(key, value, "a non-empty path")
-    if "\0" in text:
-        raise OptionError(key, value, "a path without NUL characters")
-    size = len(text.encode("utf-8", "surrogateescape"))
-    if size > MAX_VALUE_BYTES:
-        raise OptionError(key, text[:40] + "...", f"at most {MAX_VALUE_BYTES} bytes of UTF-8; it has {size}")
-    return text
 
 
 def _checked(name: str, value: Any, choices: tuple[str, ...], default: Any) -> Any:

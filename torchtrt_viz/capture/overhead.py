@@ -11,6 +11,7 @@ import time
 from functools import cache
 from typing import Any
 
+from torchtrt_viz.capture.torch_activity import _quiet_kineto, profiler_active
 from torchtrt_viz.runtime.modules import capture_module, loaded_torch
 
 __all__ = ["program_event_ns", "torch_event_ns"]
@@ -27,8 +28,6 @@ def torch_event_ns(
 
     The difference between calls of an operator on a tensor of one element with and without the profiler.
     """
-    from torchtrt_viz.capture.torch_activity import _quiet_kineto, profiler_active
-
     torch = loaded_torch()
     if torch is None or profiler_active():
         return None

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from torchtrt_viz.capture.artifacts import write_file
 from torchtrt_viz.errors import CaptureError, OptionError
+from torchtrt_viz.formats.io.new_file import write_file
 
 __all__ = ["proxied_copy", "proxy_id"]
 

@@ -7,8 +7,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from torchtrt_viz.capture.artifacts import write_file
 from torchtrt_viz.errors import CaptureError, OptionError
+from torchtrt_viz.formats.io.new_file import write_file
 
 __all__ = ["build_log", "contexts_in", "is_context", "layer_information", "layer_profiler"]
 

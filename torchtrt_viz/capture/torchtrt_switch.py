@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from torchtrt_viz.runtime.modules import loaded_torch
+from torchtrt_viz.runtime.torchtrt_takeover import theirs
 
 __all__ = ["TorchTensorRTSwitch"]
 
@@ -47,8 +48,6 @@ class TorchTensorRTSwitch:
 
     @staticmethod
     def _call(name: str, *arguments: Any) -> Any:
-        from torchtrt_viz.runtime.torchtrt_takeover import theirs
-
         return theirs(loaded_torch(), name)(*arguments)
 
     def start(self, problems: list[str]) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 
 from torchtrt_viz.cli.output import heading, print_frame
+from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.report.table import write_table
 
 
 class Percent(click.ParamType[float]):
@@ -56,7 +58,6 @@ def command(
     """
     import torchtrt_viz as tv
     from torchtrt_viz.analysis.runs.comparison import compare, regressions
-    from torchtrt_viz.errors import TorchTrtVizError
     from torchtrt_viz.trace import Trace
 
     traces = []
@@ -67,8 +68,6 @@ def command(
         traces.append(loaded)
     table = compare(traces[0], traces[1], min_change_pct=min_change)
     if output is not None:
-        from torchtrt_viz.report.table import write_table
-
         write_table(table, output)
     shown = table if everything else table[~table["verdict"].isin(["same", "unclear"])]
     counts = table["verdict"].value_counts()

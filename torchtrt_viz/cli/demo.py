@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
+from torchtrt_viz.examples.demo import run_demo
+from torchtrt_viz.report.table import write_table
 
 
 @click.command("demo")
@@ -36,8 +38,6 @@ def command(output: Path, runs: int, level: str) -> None:
     real numerics and real times, on the CPU, and every artifact says so.
     """
     click.echo("exporting the network and running it ...")
-    from torchtrt_viz.examples.demo import run_demo
-    from torchtrt_viz.report.table import write_table
 
     result = run_demo(output, runs=runs, level=level)
     trace = result.trace

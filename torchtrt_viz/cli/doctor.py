@@ -7,6 +7,8 @@ from dataclasses import asdict
 
 import click
 
+from torchtrt_viz.doctor import examine
+
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
@@ -15,8 +17,6 @@ def command(as_json: bool) -> None:
 
     Exit status 1 when something that has to work does not; what is only missing is no failure.
     """
-    from torchtrt_viz.doctor import examine
-
     findings = examine()
     if as_json:
         import orjson
@@ -26,6 +26,7 @@ def command(as_json: bool) -> None:
         from rich.table import Table
         from rich.text import Text
 
+        # slow to import: it needs rich
         from torchtrt_viz.cli.output import console
 
         styles = {"ok": "green", "missing": "yellow", "broken": "bold red"}

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchtrt_viz.errors import MissingDependencyError
+from torchtrt_viz.report.columns import one_line
+from torchtrt_viz.report.session_facts import not_here, not_whole
+
 if TYPE_CHECKING:
     import torchtrt_viz as tv
 
@@ -81,9 +85,8 @@ def command(
 
 def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
     """Write a session's report, and say on the terminal what is not whole and what stands out."""
+    # slow to import: it needs rich
     from torchtrt_viz.cli.output import heading
-    from torchtrt_viz.report.columns import one_line
-    from torchtrt_viz.report.session_facts import not_here, not_whole
 
     click.echo(repr(session))
     bad, absent = not_whole(session), not_here(session)
@@ -109,7 +112,6 @@ def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
     if workers is None:
         yield
         return
-    from torchtrt_viz.errors import MissingDependencyError
 
     try:
         import distributed

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchtrt_viz.aot.package import load_package
 from torchtrt_viz.capture.options import options_table
 from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
 from torchtrt_viz.errors import CaptureError, OptionError
@@ -74,6 +75,7 @@ def command(
 
     ARGUMENTS go to a script as its own. Options of this command stand before PROGRAM.
     """
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import profile
 
     given = {name: value for name, value in options.items() if value is not None}
@@ -120,6 +122,7 @@ def _show(capture: Capture) -> None:
 
 
 def _pte(path: Path, method: str | None, files: tuple[Path, ...]) -> Callable[[], object]:
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import Program
 
     program = Program(path)
@@ -132,7 +135,6 @@ def _pt2(path: Path, files: tuple[Path, ...]) -> Callable[[], object]:
         raise OptionError(
             "--input", None, "a package records no shapes of its inputs: give them (.npy, .npz, .pt)"
         )
-    from torchtrt_viz.aot.package import load_package
 
     runner = load_package(path)
     import torch
@@ -193,6 +195,7 @@ def _random_inputs(meta: dict[str, Any]) -> list[Any]:
 
 def _script(path: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> Capture:
     """Run a script as ``python path arguments`` would, inside a capture that a failing script keeps."""
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import profile
 
     saved_argv, saved_path = sys.argv, list(sys.path)

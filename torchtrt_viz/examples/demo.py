@@ -12,6 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.aot.program import export_program
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError, OutputError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def demo_module() -> tuple[torch.nn.Module, tuple[Any, ...]]:
         import torch
     except ImportError as error:
         raise MissingDependencyError("torch", "capture", "build the demo network") from error
+    # slow to import: it needs torch
     from torchtrt_viz.examples.demo_net import DemoNet
 
     with torch.random.fork_rng(devices=[]):
@@ -68,8 +70,6 @@ def demo_module() -> tuple[torch.nn.Module, tuple[Any, ...]]:
 
 def export_demo(path: str | PathLike[str], **options: Any) -> ExportedFile:
     """Export the demo network; ``options`` go to :func:`torchtrt_viz.export_program`."""
-    from torchtrt_viz.aot.program import export_program
-
     module, inputs = demo_module()
     return export_program(module, inputs, path, **{"exclude": EXCLUDED, **options})
 

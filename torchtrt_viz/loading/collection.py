@@ -85,7 +85,6 @@ def load_collection(
     TraceFormatError
         When nothing below the paths is a trace; with ``options.strict`` also when one is damaged or missing.
     """
-
     if not paths:
         raise OptionError("paths", [], "name at least one file or folder")
     if len(paths) == 1 and format is None and engine is None:
@@ -245,7 +244,6 @@ def _sort_archive(
 
 def _sort_single(file: File, found: _Found, format: str | None, *, whole: bool) -> None:
     """Take in a file that is no archive."""
-
     if format is None and (meta := read_sidecar(file)) is not None:
         found.sidecars.append((file, meta))
         return
@@ -294,7 +292,6 @@ def _with_sidecars(found: _Found) -> list[RankFile]:
 
 def _sets(files: Iterable[File], options: LoadOptions) -> list[RankFile]:
     """Make one entry of each group of files that describe an engine."""
-
     members = {file.source.name: file for file in files}
     if not members:
         return []

@@ -1,7 +1,7 @@
 """``%load_ext torchtrt_viz``: the magics ``%%trtprofile`` and ``%trtprofile``.
 
 The data flow: `options` reads a magic's line, `cell` turns a marked cell into the same code inside a capture,
-`session` runs that capture, `output` shows what it found, `magics` is the ordinary magic (line form, help),
+`cell_capture` runs it, `output` shows what it found, `magics` is the ordinary magic (line form, help),
 and `complete` completes options.
 """
 
@@ -14,6 +14,7 @@ __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 def load_ipython_extension(shell: Any) -> None:
     """Add the magics to an IPython shell; loading twice changes nothing. Prints nothing."""
+    # slow to import: it needs IPython
     from torchtrt_viz.magic import cell, complete, magics
 
     cell.install(shell)
@@ -23,9 +24,10 @@ def load_ipython_extension(shell: Any) -> None:
 
 def unload_ipython_extension(shell: Any) -> None:
     """Remove everything that `load_ipython_extension` added."""
-    from torchtrt_viz.magic import cell, complete, magics, session
+    # slow to import: it needs IPython
+    from torchtrt_viz.magic import cell, cell_capture, complete, magics
 
-    session.forget(shell)
+    cell_capture.forget(shell)
     complete.uninstall(shell)
     magics.uninstall(shell)
     cell.uninstall(shell)

@@ -18,7 +18,7 @@ from torchtrt_viz.magic.options import MAGIC, wants_help
 __all__ = ["MARKER", "WrapMarkedCell", "install", "mark", "uninstall"]
 
 MARKER = "__trtprofile_cell__"
-_HOME = "torchtrt_viz.magic.session"
+_HOME = "torchtrt_viz.magic.cell_capture"
 _FIRST_LINE = re.compile(rf"%%{MAGIC}(?:[ \t]+(?P<line>.*?))?\s*$", re.DOTALL)
 _CELL_MAGIC = re.compile(r"%%(?!%)\S")
 _HELP = re.compile(r"%%\w+\?")

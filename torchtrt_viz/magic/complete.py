@@ -55,6 +55,7 @@ def _candidates(shell: Any, text: str) -> list[str] | None:
 
 def _captures(shell: Any) -> list[str]:
     """Return the user's names that are bound to captures or traces."""
+    # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
     return [

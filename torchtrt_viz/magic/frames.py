@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.core.ancestry import nearest
+
 if TYPE_CHECKING:
     from torchtrt_viz.trace import Trace
 
@@ -22,7 +24,7 @@ _CELL = re.compile(r"(ipykernel_\d+[/\\]\d+\.py|<ipython-input-\d+-\w+>)\(\d+\):
 #: frames of threads that serve the notebook, whoever runs them
 _KERNEL = re.compile(r"^(ipykernel|zmq|tornado|jupyter_client|IPython)/")
 #: frames that begin and end a capture; inside the block there are none of them
-_OWN = re.compile(r"^torchtrt_viz/(magic|capture)/")
+_OWN = re.compile(r"^torchtrt_viz/(magic/|capture/|runtime/|captures\.py)")
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -36,7 +38,7 @@ def without_own_frames(trace: Trace, length_ns: int) -> Trace:
     length_ns
         Length of the block; it began at 0 on the trace's base.
     """
-    from torchtrt_viz.analysis.core.ancestry import nearest
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.core.masks import among, names_matching
 
     spans = trace.spans
@@ -97,7 +99,5 @@ def _enclosing(parent: Rows, rows: Mask) -> Mask:
 
 def _under(parent: Rows, rows: Mask) -> Mask:
     """Say for each row whether it lies in one of ``rows``."""
-    from torchtrt_viz.analysis.core.ancestry import nearest
-
     found: Mask = nearest(parent, rows) >= 0
     return found

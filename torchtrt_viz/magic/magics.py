@@ -8,8 +8,8 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
+from torchtrt_viz.magic.cell_capture import CaptureSession
 from torchtrt_viz.magic.options import MAGIC, help_text, parse, wants_help
-from torchtrt_viz.magic.session import CaptureSession
 
 __all__ = ["ProfileMagics", "install", "uninstall"]
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.analysis.catalogue import TABLES, shown_in
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
 from torchtrt_viz.magic.options import MagicOptions
 
@@ -24,30 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_target", "deliver", "reference"]
 
-#: table of the trace -> heading, columns, rows
-_TABLES: dict[str, tuple[str, list[str], int]] = {
-    "delegates": (
-        "Delegates (host time)",
-        [
-            "delegate",
-            "backend",
-            "engine_runtime",
-            "calls",
-            "host_total_ns",
-            "host_mean_ns",
-            "launch_overhead_ns",
-            "layers_ns",
-            "gpu_ns",
-        ],
-        10,
-    ),
-    "phases": (
-        "Phases of delegate calls (host time)",
-        ["delegate", "phase", "calls", "total_ns", "mean_ns", "pct"],
-        16,
-    ),
-    "layers": ("Layers of engines", ["engine", "name", "calls", "total_ns", "pct", "domain"], 10),
-}
 _OPERATOR_ROWS = 30
 _COMPARED = ["level", "name", "domain", "verdict", "change_pct", "a_ns", "b_ns"]
 
@@ -223,16 +200,17 @@ def _sections(trace: Trace, view: str | None, compared: Trace | None) -> list[_S
         out.append(_comparison(compared, trace))
     if view == "table":
         frame = trace.operators()
-        out.append(_section("Operators (host)", "operators", frame, list(frame.columns), _OPERATOR_ROWS))
+        title = TABLES["operators"].title
+        out.append(_section(title, "operators", frame, list(frame.columns), _OPERATOR_ROWS))
         return out
-    for name, (heading, columns, rows) in _TABLES.items():
-        frame = getattr(trace, name)()
+    for name, table in shown_in("cell").items():
+        frame = table(trace)
         if len(frame):
-            out.append(_section(heading, name, frame, columns, rows))
+            out.append(_section(table.title, name, frame, table.brief, table.rows))
     return out
 
 
-def _section(heading: str, table: str, frame: pd.DataFrame, columns: list[str], rows: int) -> _Section:
+def _section(heading: str, table: str, frame: pd.DataFrame, columns: Sequence[str], rows: int) -> _Section:
     known = [column for column in columns if column in frame.columns and not frame[column].isna().all()]
     return _Section(heading, table, frame[known].head(rows), max(0, len(frame) - rows))
 

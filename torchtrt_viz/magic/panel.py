@@ -86,6 +86,7 @@ class CapturePanel(ipywidgets.VBox):  # type: ignore[misc]
 
     def start(self) -> None:
         """Start a capture with the options in the fields; what is wrong with them shows in the panel."""
+        # slow to import: it needs numpy
         from torchtrt_viz.captures import profile
 
         try:
@@ -119,6 +120,7 @@ class CapturePanel(ipywidgets.VBox):  # type: ignore[misc]
         self._say("; ".join(said), bad=bool(capture.problems))
 
     def _views(self, trace: Trace) -> tuple[Any, ...]:
+        # slow to import: it needs anywidget
         from torchtrt_viz.widgets.explore import Explorer
 
         if trace.spans.empty:

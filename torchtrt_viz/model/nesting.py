@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchtrt_viz._native import native
+
 __all__ = ["nest_observed"]
 
 
@@ -15,8 +17,6 @@ def nest_observed(
     Rows where ``observed`` is false (sums over calls, modeled times) have no parent, depth 0, and their whole
     duration as self time; they take none off the spans around them.
     """
-    from torchtrt_viz._native import native
-
     parent = np.full(len(track), -1, np.int64)
     depth = np.zeros(len(track), np.int32)
     own = np.array(dur_ns, dtype=np.int64)

@@ -30,10 +30,14 @@ class ReadOptions(Protocol):
     """
 
     @property
-    def strict(self) -> bool: ...
+    def strict(self) -> bool:
+        """Whether damage is an error instead of a warning."""
+        ...
 
     @property
-    def warnings(self) -> list[Repair]: ...
+    def warnings(self) -> list[Repair]:
+        """Repairs so far."""
+        ...
 
     def elsewhere(self) -> Self:
         """Return the options for another process: nobody watches there, and nothing was repaired yet."""
@@ -46,22 +50,34 @@ class RankTrace(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """Where it lies, or should."""
+        ...
 
     @property
-    def rank(self) -> int | None: ...
+    def rank(self) -> int | None:
+        """Number of the rank; None where nothing says it."""
+        ...
 
     @property
-    def role(self) -> str | None: ...
+    def role(self) -> str | None:
+        """Prefill, decode, ...; None where nothing says it."""
+        ...
 
     @property
-    def what(self) -> str: ...
+    def what(self) -> str:
+        """What it is: "trace", or what it is instead of one rank's work."""
+        ...
 
     @property
-    def state(self) -> str: ...
+    def state(self) -> str:
+        """Its state: "ok", "damaged", "staged" or "missing"."""
+        ...
 
     @property
-    def key(self) -> tuple[Any, ...]: ...
+    def key(self) -> tuple[Any, ...]:
+        """What identifies the rank."""
+        ...
 
     def load(self, options: Any) -> TraceData:
         """Read the trace."""

@@ -7,7 +7,7 @@ tokens included. A page is made to be handed on, so only what is named here goes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
@@ -72,7 +72,7 @@ def _begin(trace: TraceData) -> str | None:
         return None
     begin = base + int(trace.measured["start_ns"].min())
     try:
-        day = datetime.fromtimestamp(begin // 10**9, timezone.utc)
+        day = datetime.fromtimestamp(begin // 10**9, UTC)
     except (OverflowError, OSError, ValueError):
         return None
     return f"{day:%Y-%m-%d %H:%M:%S} UTC"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from os import PathLike, path
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -83,7 +83,7 @@ def _listed(values: list[str]) -> str:
 
 def _utc(ns: int) -> str | None:
     try:
-        return f"{datetime.fromtimestamp(ns // 10**9, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+        return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, OSError, ValueError):
         return None
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from torchtrt_viz.errors import MissingDependencyError, OptionError, TorchTrtVizError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.columns import Shown, missing, one_line, show
+from torchtrt_viz.report.markup import escape, table
+from torchtrt_viz.scene import assets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,9 +177,6 @@ def _write_text(file: Path, text: str) -> None:
 
 
 def _html(frame: pd.DataFrame, name: str) -> str:
-    from torchtrt_viz.report.markup import escape, table
-    from torchtrt_viz.scene import assets
-
     return (
         f'<!doctype html><meta charset="utf-8"><title>{escape(name or "table")}</title>'
         f"<style>{assets.style('report')}</style>{table(frame, name, limit=len(frame), searchable=False)}"

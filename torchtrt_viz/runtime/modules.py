@@ -11,6 +11,7 @@ from typing import Any
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import CompatibilityError, MissingDependencyError, TorchTrtVizError
+from torchtrt_viz.runtime.tensorrt_libraries import point_to_libraries
 
 __all__ = ["capture_module", "loaded_torch", "versions"]
 
@@ -40,8 +41,6 @@ def capture_module() -> ModuleType:
         raise error
     _compare(module.built_with())
     if module.TENSORRT_ENGINE:
-        from torchtrt_viz.runtime.tensorrt_libraries import point_to_libraries
-
         point_to_libraries()
     return module
 

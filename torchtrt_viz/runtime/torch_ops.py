@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchtrt_viz.errors import CaptureError, MissingDependencyError
 from torchtrt_viz.runtime.modules import capture_module
+from torchtrt_viz.runtime.torchtrt_takeover import guard
 
 __all__ = ["load_torch_ops"]
 
@@ -50,7 +51,6 @@ def load_torch_ops() -> Path:
         raise CaptureError(
             f"torch {torch.__version__} cannot load {path.name}, which was built with torch {built}: {error}"
         ) from error
-    from torchtrt_viz.runtime.torchtrt_takeover import guard
 
     guard(torch, str(path))
     return path

@@ -20,6 +20,8 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
+from torchtrt_viz._native import native
+
 __all__ = ["guard", "stepping_aside", "theirs"]
 
 _PACKAGE = "torch_tensorrt"
@@ -55,8 +57,6 @@ def stepping_aside() -> Iterator[None]:
 
 
 def _settings(torch: Any) -> dict[str, Any]:
-    from torchtrt_viz._native import native
-
     held: dict[str, Any] = native("capture").get_profile()
     return held
 
@@ -91,8 +91,6 @@ class _Both:
         self._setting = setting
 
     def __call__(self, value: Any) -> None:
-        from torchtrt_viz._native import native
-
         self.packet(value)
         native("capture").set_profile(**{self._setting: value})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
 import numpy as np
@@ -98,11 +99,11 @@ def details(scene: Scene, row: int) -> dict[str, Any]:
 
 
 def _wall_clock(unix_ns: int) -> str:
-    from datetime import datetime, timezone
+    from datetime import datetime
 
     seconds, rest = divmod(unix_ns, 10**9)
     try:
-        day = datetime.fromtimestamp(seconds, timezone.utc)
+        day = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, OSError, ValueError):
         return f"{unix_ns} ns since 1970"
     return f"{day:%Y-%m-%d %H:%M:%S}.{rest:09d} UTC"

@@ -157,9 +157,7 @@ class Scene:
         self.end_ns: int
         self.origin_ns, self.end_ns = self.index.bounds
         self.keys = keys
-        self.lane_track, self.lane_sub, lane_kind, self.lane_begin, self.lane_end, self.lane_busy = (
-            self.index.lanes()
-        )
+        self.lane_track, _, lane_kind, self.lane_begin, self.lane_end, self.lane_busy = self.index.lanes()
         self.lane_is_cover = lane_kind == 1
         self.tracks: list[Track] = arrange(self.parts, keys, self)
 

@@ -35,7 +35,7 @@ def local_profiler() -> LocalProfiler:
 def start_profile(
     config: ProfileConfig, *, window: bool = False, session_id: str | None = None
 ) -> ProfileStatus:
-    """Start a session; see :meth:`torchtrt_viz.serving.rank.local.LocalProfiler.start_profile`.
+    """Start a session; see :meth:`torchtrt_viz.serving.LocalProfiler.start_profile`.
 
     Call it on the thread that runs the engine, or have called ``local_profiler().attach()`` there.
     """
@@ -43,7 +43,7 @@ def start_profile(
 
 
 def stop_profile() -> ProfileStatus:
-    """Stop the session; see :meth:`torchtrt_viz.serving.rank.local.LocalProfiler.stop_profile`."""
+    """Stop the session; see :meth:`torchtrt_viz.serving.LocalProfiler.stop_profile`."""
     return local_profiler().stop_profile()
 
 
@@ -53,10 +53,10 @@ def profile_status() -> ProfileStatus:
 
 
 def wait_for_profile_artifacts(timeout: float | None = None) -> list[ArtifactStatus]:
-    """Wait for archives; see :meth:`torchtrt_viz.serving.rank.local.LocalProfiler.wait_for_profile_artifacts`."""
+    """Wait for archives; see :meth:`torchtrt_viz.serving.LocalProfiler.wait_for_profile_artifacts`."""
     return local_profiler().wait_for_profile_artifacts(timeout)
 
 
 def engine_step() -> AbstractContextManager[EngineStep]:
-    """Wrap one step of the engine; see :meth:`torchtrt_viz.serving.rank.profiler.RankProfiler.engine_step`."""
+    """Wrap one step of the engine; see :meth:`torchtrt_viz.serving.RankProfiler.engine_step`."""
     return local_profiler().engine_step()

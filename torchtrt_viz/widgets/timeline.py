@@ -339,11 +339,11 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
                 write_atomically(path, bytes(buffers[0]))
             return
         try:
-            answer, arrays = self.service.answer(content)
+            answer, buffers = self.service.answer(content)
         except Exception as error:  # the front end waits for an answer whatever happens
             _log.exception("timeline request %r failed", content.get("op"))
-            answer, arrays = {"error": f"{type(error).__name__}: {error}"}, []
-        self.send({**answer, "reply": content.get("id")}, [array.tobytes() for array in arrays])
+            answer, buffers = {"error": f"{type(error).__name__}: {error}"}, []
+        self.send({**answer, "reply": content.get("id")}, buffers)
 
 
 def _names_of(what: Any) -> list[str] | None:

@@ -1,0 +1,1 @@
+"""Answers about a whole capture: its totals, the six questions, and what stands out."""

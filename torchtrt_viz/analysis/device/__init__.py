@@ -1,0 +1,1 @@
+"""Host and device: operators, kernels, copies, collectives, launches, queues, idle time, memory, roofs."""

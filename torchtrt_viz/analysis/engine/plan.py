@@ -58,6 +58,13 @@ def plan_graph(trace: TraceData, *, engine: str | None = None) -> PlanGraph:
     ------
     OptionError
         When the trace describes no engine, or several and none is named.
+
+    Examples
+    --------
+    >>> engines = tv.load(samples / "trex")
+    >>> graph = tv.analysis.plan_graph(engines, engine="region_000")
+    >>> graph.nodes["kind"].unique().tolist()
+    ['layer']
     """
     infos = engine_infos(trace)
     if engine is None and len(infos) == 1:

@@ -18,7 +18,7 @@ ENGINE_OPERATOR = re.compile(
 
 
 def engine_operators(trace: TraceData) -> pd.DataFrame:
-    """Operators that run a TensorRT engine, as :func:`torchtrt_viz.analysis.device.operator_tables.operators` lists them.
+    """Operators that run a TensorRT engine, as :func:`torchtrt_viz.analysis.operators` lists them.
 
     They are told by name: what Torch-TensorRT registers for its engines.
     """

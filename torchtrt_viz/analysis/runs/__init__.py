@@ -1,0 +1,1 @@
+"""Several runs, or iterations of one: comparison, trends, variability."""

@@ -30,7 +30,7 @@ def variability(
     skip_warmup
         Leave warm-up iterations out.
     sort, top
-        As in :func:`torchtrt_viz.analysis.device.operator_tables.operators`.
+        As in :func:`torchtrt_viz.analysis.operators`.
 
     Returns
     -------

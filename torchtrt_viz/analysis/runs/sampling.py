@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.core.masks import among, choice, strings
 from torchtrt_viz.analysis.core.steps import iteration_of, iterations
 from torchtrt_viz.analysis.core.tables import text
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
+from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["LEVELS", "Samples", "samples"]
@@ -66,7 +67,7 @@ def samples(trace: TraceData, level: str, *, skip_warmup: bool = True, per_call:
     level
         method, delegate, phase, layer, operator or kernel.
     skip_warmup
-        Leave out the iterations that :func:`torchtrt_viz.analysis.core.steps.iterations` marks as warm-up.
+        Leave out the iterations that :func:`torchtrt_viz.analysis.iterations` marks as warm-up.
     per_call
         Take the time of each call as a sample, even if there are iterations.
     """
@@ -144,8 +145,6 @@ def _sums(groups: Groups, number: Ints, durations: Ints) -> tuple[Floats, Ints]:
 
 def _aggregates(trace: TraceData, level: str, rows: Ints) -> Samples:
     """Return one average per key: a sum over calls has no scatter."""
-    from torchtrt_viz.analysis.engine.layer_table import layers
-
     table = layers(trace, untimed=False, sort=None)
     mean = table["mean_ns"].to_numpy(dtype=np.float64, na_value=np.nan)
     total = table["total_ns"].to_numpy(dtype=np.float64, na_value=np.nan)

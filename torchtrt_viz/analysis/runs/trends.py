@@ -38,13 +38,13 @@ def series_values(
     labels
         What to call them; by default their file, or their number.
     levels, skip_warmup
-        As in :func:`torchtrt_viz.analysis.runs.comparison.compare`.
+        As in :func:`torchtrt_viz.analysis.compare`.
 
     Returns
     -------
     pandas.DataFrame
         ``level``, ``name``, ``run_id``, ``domain``
-            What ran (as in :func:`torchtrt_viz.analysis.runs.comparison.compare`).
+            What ran (as in :func:`torchtrt_viz.analysis.compare`).
         ``run``, ``label``
             Number of the run, from 0, and its label.
         ``ns``
@@ -104,7 +104,7 @@ def series(
     runs, labels
         As in :func:`series_values`; five or more runs, or nothing can be told.
     levels, alpha, min_change_pct, skip_warmup
-        As in :func:`torchtrt_viz.analysis.runs.comparison.compare`; ``alpha`` covers the whole table.
+        As in :func:`torchtrt_viz.analysis.compare`; ``alpha`` covers the whole table.
 
     Returns
     -------

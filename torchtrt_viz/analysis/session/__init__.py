@@ -1,0 +1,1 @@
+"""Many ranks: operators, steps, collectives and requests over them, and who is behind."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.analysis.device.communication import collectives as device_collectives
+from torchtrt_viz.analysis.device.operator_tables import operators as device_operators
 from torchtrt_viz.analysis.session.busy_strips import trace_strips
-from torchtrt_viz.analysis.session.rank_operators import operators_of, trace_operators
+from torchtrt_viz.analysis.session.findings import session_findings
+from torchtrt_viz.analysis.session.overview_frames import OverviewFrames
+from torchtrt_viz.analysis.session.rank_operators import operators_of
 from torchtrt_viz.analysis.session.rank_steps import (
     collectives_of,
     steps_of,
@@ -28,47 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["Overview", "overview"]
 
 
-@dataclass(frozen=True)
-class Overview:
-    """Tables over the ranks of a session.
-
-    Attributes
-    ----------
-    ranks
-        As :attr:`torchtrt_viz.Session.ranks`, after the traces were read.
-    totals
-        One row a recording: the rank's columns, then those of
-        :func:`torchtrt_viz.analysis.session.roles.trace_totals`.
-    roles, by_role
-        Roles side by side, and their operators: see :mod:`torchtrt_viz.analysis.session.roles`.
-    operators, steps, collectives, stragglers, requests
-        As the session's methods of these names return them.
-    strips
-        How busy each rank was over its recording: :func:`torchtrt_viz.analysis.session.busy_strips.trace_strips`.
-    skew
-        Collectives on devices over the ranks of their groups: :func:`torchtrt_viz.analysis.session.skew.skew_of`.
-    """
-
-    ranks: pd.DataFrame
-    totals: pd.DataFrame
-    roles: pd.DataFrame
-    by_role: pd.DataFrame
-    operators: pd.DataFrame
-    steps: pd.DataFrame
-    collectives: pd.DataFrame
-    skew: pd.DataFrame
-    stragglers: pd.DataFrame
-    requests: pd.DataFrame
-    strips: pd.DataFrame
-
-    def copy(self) -> Overview:
-        """Return the same tables, to be changed at will."""
-        return Overview(**{field.name: getattr(self, field.name).copy() for field in fields(self)})
+class Overview(OverviewFrames):
+    """Tables over the ranks of a session, and what stands out in them."""
 
     def explain(self, *, top: int = 6) -> pd.DataFrame:
         """What stands out: see :func:`torchtrt_viz.analysis.session.findings.session_findings`."""
-        from torchtrt_viz.analysis.session.findings import session_findings
-
         return session_findings(self, top=top)
 
 
@@ -90,7 +56,7 @@ def overview(session: SessionData, progress: Callable[[int, int], None] | None =
     totals, operators, steps, collectives, requests, devices, strips = session.map_all(
         [
             (trace_totals, {}),
-            (trace_operators, {"sort": None}),
+            (device_operators, {"sort": None}),
             (trace_steps, {}),
             (trace_collectives, {}),
             (trace_request_sums, {}),

@@ -13,6 +13,7 @@ from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.examples.serving_pd.engine import PDEngine
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.settings import Settings
+from torchtrt_viz.serving.http.routes import serve_profile_app
 
 __all__ = ["run_demo"]
 
@@ -51,7 +52,7 @@ def run_demo(
     echo
         Called with each line of progress.
     **options
-        Fields of :class:`~torchtrt_viz.serving.contract.config.ProfileConfig`.
+        Fields of :class:`~torchtrt_viz.serving.ProfileConfig`.
 
     Returns
     -------
@@ -108,8 +109,6 @@ def _serve(
     echo: Callable[[str], object],
 ) -> None:
     """Serve random requests until Ctrl-C, with the profiling routes beside."""
-    from torchtrt_viz.serving.http.routes import serve_profile_app
-
     server = serve_profile_app(engine.coordinator, root=root, port=port, token=token)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

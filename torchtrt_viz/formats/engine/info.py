@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchtrt_viz.formats.engine.sums import roll_up, sums
 from torchtrt_viz.model.schema import Column, FrameSchema
 
 if TYPE_CHECKING:
@@ -176,15 +177,11 @@ class EngineInfo:
         return "host" if self.runtime == "host" else "gpu"
 
     def sums(self) -> pd.DataFrame:
-        """Layer sum, GPU compute and host latency side by side: see :func:`engine_sums.sums`."""
-        from torchtrt_viz.formats.engine.sums import sums
-
+        """Layer sum, GPU compute, host latency side by side: `torchtrt_viz.formats.engine.sums.sums`."""
         return sums(self)
 
     def modules(self, depth: int | None = None) -> pd.DataFrame:
-        """Times rolled up by module path: see :func:`engine_sums.roll_up`."""
-        from torchtrt_viz.formats.engine.sums import roll_up
-
+        """Times rolled up by module path: see :func:`torchtrt_viz.formats.engine.sums.roll_up`."""
         return roll_up(self.layers, depth)
 
     def of_profile(self, profile: int) -> pd.DataFrame:

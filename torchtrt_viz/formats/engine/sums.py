@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.formats.engine.info import EngineInfo
+__all__ = ["NO_MODULE", "TimedEngine", "layer_sum_ms", "roll_up", "sums"]
 
-__all__ = ["NO_MODULE", "layer_sum_ms", "roll_up", "sums"]
+
+class TimedEngine(Protocol):
+    """What sums need of an engine: see `torchtrt_viz.formats.engine.info.EngineInfo`."""
+
+    layers: pd.DataFrame
+    timing: pd.DataFrame | None
+    performance: dict[str, Any]
+    count: int | None
+
 
 #: Row of `roll_up` for layers whose name records no module.
 NO_MODULE = "(no module recorded)"
@@ -32,7 +40,7 @@ _ABOVE = (
 _BELOW = "time between layers: launch gaps, host work and waiting that no layer has"
 
 
-def layer_sum_ms(engine: EngineInfo) -> float | None:
+def layer_sum_ms(engine: TimedEngine) -> float | None:
     """Return the layers' times per call added up, in ms; None without times or the number of calls."""
     timed = engine.layers[engine.layers["in_profile"]]
     if timed.empty:
@@ -43,7 +51,7 @@ def layer_sum_ms(engine: EngineInfo) -> float | None:
     return float(average.sum()) if average.notna().all() else None
 
 
-def _mean(engine: EngineInfo, column: str, summary: str) -> tuple[float | None, str | None]:
+def _mean(engine: TimedEngine, column: str, summary: str) -> tuple[float | None, str | None]:
     """Mean of a column of the timed runs, else of the summary; and where it is from."""
     if engine.timing is not None and column in engine.timing and engine.timing[column].notna().any():
         return float(engine.timing[column].mean()), "timed inferences"
@@ -53,7 +61,7 @@ def _mean(engine: EngineInfo, column: str, summary: str) -> tuple[float | None, 
     return None, None
 
 
-def sums(engine: EngineInfo) -> pd.DataFrame:
+def sums(engine: TimedEngine) -> pd.DataFrame:
     """Set an engine's totals side by side and name the gap between them.
 
     Returns
@@ -91,7 +99,7 @@ def sums(engine: EngineInfo) -> pd.DataFrame:
     )
 
 
-def _enqueue(engine: EngineInfo) -> tuple[float | None, str | None]:
+def _enqueue(engine: TimedEngine) -> tuple[float | None, str | None]:
     timing = engine.timing
     if timing is not None and {"startEnqMs", "endEnqMs"} <= set(timing.columns):
         dur = timing["endEnqMs"] - timing["startEnqMs"]

@@ -10,7 +10,7 @@ Engines of this package write the same names and more: calls, phases and layers 
 ``E.perfetto.json``, those of a package's engine in the files above, each with a real start and of its true
 kind (:mod:`torchtrt_viz.formats.engine.torchtrt_calls`).
 
-Load the folder to have the files of every engine joined (:mod:`torchtrt_viz.formats.engine.file_set` describes the
+Load the folder to have the files of every engine joined (`torchtrt_viz.formats.engine.file_set` describes the
 result).
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.build import Group, build_engine, group_parts
 from torchtrt_viz.formats.engine.info import EngineInfo
 from torchtrt_viz.formats.engine.parts import Part, PhaseOps, read_parts
@@ -47,8 +48,6 @@ def read_set(sources: Sequence[Source], options: LoadOptions, format: str | None
     TraceFormatError
         When none of the files can be read.
     """
-    from torchtrt_viz.errors import TraceFormatError
-
     parts: list[Part] = []
     failed: list[TraceFormatError] = []
     with collector_paused():

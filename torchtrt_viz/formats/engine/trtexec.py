@@ -1,6 +1,6 @@
 """Logs of trtexec and of other TensorRT programs: layer tables, performance summary, inspector text.
 
-:mod:`torchtrt_viz.formats.engine.trtexec_log` says what is recognised, :mod:`torchtrt_viz.formats.engine.file_set`
+`torchtrt_viz.formats.engine.trtexec_log` says what is recognised, `torchtrt_viz.formats.engine.file_set`
 describes the result.
 """
 

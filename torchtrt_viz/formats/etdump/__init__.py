@@ -1,0 +1,1 @@
+"""ETDump and ETRecord of ExecuTorch, read without executorch: `reader` reads a dump, `etrecord` a record."""

@@ -6,8 +6,8 @@ import zipfile
 from os import PathLike
 from pathlib import Path
 
-from torchtrt_viz.capture.artifacts import write_file
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.new_file import write_file
 
 __all__ = ["slim_etrecord"]
 

@@ -1,0 +1,1 @@
+"""Perfetto traces: `reader` reads protobuf, `writer` writes protobuf and trace-event JSON."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.perfetto.codes import distinct_codes
 from torchtrt_viz.formats.perfetto.own_fields import OwnMetadata, read_own
@@ -90,8 +91,6 @@ def read_trace(source: Source, options: LoadOptions) -> TraceData:
     TraceFormatError
         When no packet of it is whole.
     """
-    from torchtrt_viz._native import native
-
     data = source.read()
     if options.progress is not None:
         options.progress(len(data), len(data))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
+from torchtrt_viz._native import native
 from torchtrt_viz.formats.perfetto.codes import distinct_codes
 from torchtrt_viz.formats.perfetto.own_fields import METADATA_NAME, VERSION
 from torchtrt_viz.formats.perfetto.writer_args import encode_annotations, plain
@@ -52,8 +53,6 @@ class _Export:
 
     def write(self, file: Path) -> None:
         """Write everything."""
-        from torchtrt_viz._native import native
-
         trace, plan = self._trace, self._plan
         names = _Texts()
         runs = _Texts()

@@ -37,6 +37,7 @@ def read(source: Source, options: LoadOptions) -> TraceData:
     TraceFormatError
         When no packet of it is whole.
     """
+    # slow to import: it needs numpy
     from torchtrt_viz.formats.perfetto.frames import read_trace
 
     return read_trace(source, options)

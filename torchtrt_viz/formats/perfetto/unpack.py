@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.source import MAX_EXPANSION, MAX_READ_BYTES
 from torchtrt_viz.model.repair import Repair
@@ -28,8 +29,6 @@ def unpack(data: bytes, name: str, options: LoadOptions) -> bytes:
     TraceFormatError
         When the packets expand without bound.
     """
-    from torchtrt_viz._native import native
-
     found = native("perfetto").find_compressed(data)
     if not found:
         return data

@@ -64,9 +64,11 @@ def write_perfetto(
     if format not in FORMATS:
         raise OptionError("format", format, f"one of {', '.join(FORMATS)}")
     if format == "json":
+        # slow to import: it needs numpy
         from torchtrt_viz.formats.perfetto.json_writer import write_json
 
         return write_atomically(path, lambda file: write_json(trace, file, args=args))
+    # slow to import: it needs numpy
     from torchtrt_viz.formats.perfetto.protobuf_writer import write_protobuf
 
     return write_atomically(path, lambda file: write_protobuf(trace, file, args=args))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz._native import native
 from torchtrt_viz.model import schema
 
 if TYPE_CHECKING:
@@ -66,8 +67,6 @@ def clean(text: Any) -> str:
 
 def layout(trace: TraceData) -> Layout:
     """Plan the processes, threads and lanes of a trace."""
-    from torchtrt_viz._native import native
-
     tracks = trace.tracks
     groups, group_of = _groups(tracks)
     timing = trace.spans["timing"].cat.codes.to_numpy()

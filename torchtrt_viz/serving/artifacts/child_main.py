@@ -35,12 +35,14 @@ def _limit(request: dict) -> None:  # type: ignore[type-arg]
 
 
 def _tables(folder: str) -> dict:  # type: ignore[type-arg]
+    # slow to import: it needs pandas
     from torchtrt_viz.serving.artifacts.parse_tables import parse_job_folder
 
     return parse_job_folder(folder)
 
 
 def _read_back(archive: str) -> dict:  # type: ignore[type-arg]
+    # the request says where modules are found, and this process loads no more of them than its step needs
     from torchtrt_viz.formats.io.source import Source
     from torchtrt_viz.formats.session.health import check_archive
     from torchtrt_viz.serving.artifacts.pack import checksum

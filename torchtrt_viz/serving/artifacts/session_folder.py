@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
@@ -45,7 +45,7 @@ _guard = threading.Lock()  # file locks do not keep threads of one process apart
 
 def new_session_id() -> str:
     """Return an id that sorts by time and that no other process makes."""
-    stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     return f"{stamp}-{os.urandom(4).hex()}"
 
 

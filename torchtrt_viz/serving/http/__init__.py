@@ -1,0 +1,1 @@
+"""Control from outside: HTTP routes and command-line flags that any engine can add."""

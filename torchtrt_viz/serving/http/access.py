@@ -91,7 +91,7 @@ async def read_json(request: Request) -> dict[str, Any]:
         raise Refused(413, f"the body may have at most {BODY_BYTES} bytes")
     try:
         body = await asyncio.wait_for(_read(request), BODY_SECONDS)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise Refused(408, f"the body did not arrive within {BODY_SECONDS:g} s") from None
     if not body.strip():
         return {}

@@ -26,7 +26,7 @@ def _count(least: int) -> object:
 def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
     """Add ``--profile`` and its options to a parser.
 
-    The same options as :class:`~torchtrt_viz.serving.contract.config.ProfileConfig` has, with the same defaults.
+    The same options as :class:`~torchtrt_viz.serving.ProfileConfig` has, with the same defaults.
     """
     group = parser.add_argument_group(
         "profiling", "record the engine with torch.profiler; archives are made in the background"

@@ -253,6 +253,7 @@ def serve_profile_app(
         import uvicorn
     except ImportError as error:
         raise MissingDependencyError("uvicorn", "serving", "serve the profiling routes") from error
+    # it needs uvicorn, which is optional
     from torchtrt_viz.serving.http.server import timed_protocol
 
     return uvicorn.Server(

@@ -45,7 +45,7 @@ class LocalProfiler:
     Parameters
     ----------
     identity, settings, on_stage
-        As of :class:`~torchtrt_viz.serving.rank.profiler.RankProfiler`.
+        As of :class:`~torchtrt_viz.serving.RankProfiler`.
     """
 
     def __init__(

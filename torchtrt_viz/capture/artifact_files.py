@@ -6,17 +6,17 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.capture.artifacts import write_file, write_json
 from torchtrt_viz.capture.overhead import program_event_ns, torch_event_ns
 from torchtrt_viz.errors import CaptureError, TraceFormatError
 from torchtrt_viz.formats.etdump.slim_etrecord import slim_etrecord
+from torchtrt_viz.formats.io.new_file import write_file, write_json
 from torchtrt_viz.loading.capture_folder import DOCUMENT
 from torchtrt_viz.runtime.modules import versions
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.capture.capture_run import CaptureRun
+    from torchtrt_viz.capture.shared_types import FinishedCapture
 
 __all__ = ["save", "summary", "write_artifacts"]
 
@@ -24,7 +24,7 @@ __all__ = ["save", "summary", "write_artifacts"]
 _ENGINES = "engines.json"
 
 
-def summary(capture: CaptureRun) -> pd.DataFrame:
+def summary(capture: FinishedCapture) -> pd.DataFrame:
     """Return the summary of a stopped capture: see :meth:`torchtrt_viz.captures.Capture.summary`."""
     import pandas as pd
 
@@ -55,19 +55,21 @@ def summary(capture: CaptureRun) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["item", "value", "unit", "note"])
 
 
-def _ending(capture: CaptureRun) -> str:
+def _ending(capture: FinishedCapture) -> str:
     error = capture.error
     return "" if error is None else f"the block raised {type(error).__name__}; the trace ends there"
 
 
-def _torch_events(capture: CaptureRun) -> int | None:
+def _torch_events(capture: FinishedCapture) -> int | None:
     if capture._torch_file is None:
         return None
     parts = capture.recorded.meta.get("parts", [])
     return sum(int(part["spans"]) for part in parts if part["format"] == "kineto")
 
 
-def _costs(capture: CaptureRun, events: int, torch_events: int | None) -> list[tuple[str, Any, str, str]]:
+def _costs(
+    capture: FinishedCapture, events: int, torch_events: int | None
+) -> list[tuple[str, Any, str, str]]:
     import pandas as pd
 
     rows: list[tuple[str, Any, str, str]] = [
@@ -102,7 +104,7 @@ def _costs(capture: CaptureRun, events: int, torch_events: int | None) -> list[t
     return rows
 
 
-def save(capture: CaptureRun, folder: Path, *, force: bool) -> Path:
+def save(capture: FinishedCapture, folder: Path, *, force: bool) -> Path:
     """Write the artifacts: see :meth:`torchtrt_viz.captures.Capture.save`."""
     if capture.state != "stopped":
         raise CaptureError(f"the capture is {capture.state}: its artifacts are there when the block is left")
@@ -119,7 +121,7 @@ def save(capture: CaptureRun, folder: Path, *, force: bool) -> Path:
     return folder
 
 
-def _names(capture: CaptureRun) -> list[str]:
+def _names(capture: FinishedCapture) -> list[str]:
     names = [DOCUMENT]
     for recorded in capture._recorded:
         names += [f"{recorded.name}.etdp", f"{recorded.name}.etdp.json"]
@@ -132,7 +134,7 @@ def _names(capture: CaptureRun) -> list[str]:
     return names + [name for files in capture._layer_sets for name in files]
 
 
-def write_artifacts(capture: CaptureRun, folder: Path, *, force: bool) -> None:
+def write_artifacts(capture: FinishedCapture, folder: Path, *, force: bool) -> None:
     """Write every artifact and, last, ``capture.json`` into an existing folder."""
     problems = list(capture.problems)
     programs = []

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.capture import registry
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.magic.options import MAGIC, MagicOptions, parse
+from torchtrt_viz.magic.output import check_target, deliver, reference
 
 if TYPE_CHECKING:
     from torchtrt_viz.captures import Capture
@@ -86,8 +88,8 @@ class CaptureSession:
         __tracebackhide__ = True
         from IPython.core.error import UsageError
 
+        # slow to import: it needs numpy
         from torchtrt_viz.captures import profile
-        from torchtrt_viz.magic.output import check_target, reference
 
         _close_orphans()
         options = parse(self.line, cell=self.is_cell, expand=self.shell.var_expand)
@@ -130,8 +132,6 @@ class CaptureSession:
 
     def report(self) -> None:
         """Show the capture, and write what was asked for; what fails is one line and fails nothing."""
-        from torchtrt_viz.magic.output import deliver
-
         if self.capture is None or self.options is None or self.capture.state != "stopped":
             return
         try:
@@ -144,6 +144,7 @@ class CaptureSession:
 
 def _clean(capture: Capture) -> None:
     """Leave the frames of the kernel and of the capture out of the capture's trace."""
+    # slow to import: it needs numpy
     from torchtrt_viz.magic.frames import without_own_frames
 
     trace = without_own_frames(capture.trace, round(capture.wall_seconds * 1e9))
@@ -159,8 +160,6 @@ def _keywords(options: MagicOptions) -> dict[str, Any]:
 
 def _close_orphans() -> None:
     """End captures whose cell is over: an interrupt may have struck while one was being ended."""
-    from torchtrt_viz.capture import registry
-
     running = registry.running()
     for session in list(_active):
         # a session whose capture is not the running one any more cannot end again
