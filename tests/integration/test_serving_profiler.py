@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 from staged_jobs import quick
 
 import torchtrt_viz as tv
@@ -49,7 +50,7 @@ def _no_profiler_is_left() -> Iterator[None]:
 def profiling(tmp_path) -> Iterator[LocalProfiler]:
     local = LocalProfiler(
         RankIdentity.here(role="decode"),
-        quick(control_timeout_s=20, spare_staging=(tmp_path / "spare",), annotations=True),
+        quick(control_timeout_s=120, spare_staging=(tmp_path / "spare",), annotations=True),
     )
     local.attach()
     yield local
@@ -146,10 +147,13 @@ def test_stop_in_a_cycle_keeps_the_part_and_stop_before_it_records_nothing(profi
     collection = profiling.stop_profile().collection
     assert collection.cycles == 0
     assert any("nothing was recorded" in w for w in collection.warnings)
-    profiling.profiler.pipeline.wait(10)
-    time.sleep(0.2)
-    manifest = json.loads((tmp_path / collection.session_id / "manifest.json").read_text())
-    assert manifest["ranks"][0]["state"] == "nothing_recorded"
+    assert profiling.profiler.pipeline.wait(60)
+
+    def state() -> str:
+        manifest = json.loads((tmp_path / collection.session_id / "manifest.json").read_text())
+        return manifest["ranks"][0]["state"]
+
+    eventually(lambda: state() == "nothing_recorded")
     assert not (tmp_path / collection.session_id / ".staging").exists()
 
 
@@ -422,22 +426,24 @@ if rank == 0:
 
 def test_other_threads_calls_run_on_the_engines_thread(profiling, tmp_path):
     results: dict[str, object] = {}
+    stepped = threading.Event()
 
     def control() -> None:
         try:
             results["start"] = profiling.start_profile(ProfileConfig(tmp_path), window=True).collection.state
-            time.sleep(0.1)
+            for _ in range(2):  # the second step began after the start
+                stepped.clear()
+                stepped.wait()
             results["stop"] = profiling.stop_profile().collection.cycles
         except BaseException as error:
             results["error"] = error
 
-    thread = threading.Thread(target=control)
+    thread = threading.Thread(target=control, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 20
-    while thread.is_alive() and time.monotonic() < deadline:
+    while thread.is_alive():
         steps(profiling, 1)
+        stepped.set()
         profiling.poll()
-    thread.join()
     assert results == {"start": "recording", "stop": 1}
     (artifact,) = profiling.wait_for_profile_artifacts(60)
     assert "aten::matmul" in names_in(artifact.archive)

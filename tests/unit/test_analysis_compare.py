@@ -32,12 +32,14 @@ def _template(runs: int, operators: int = OPERATORS, kind: str = "operator") -> 
     return b.build()
 
 
+def _size(name: str) -> float:
+    return 10_000 * 1.6 ** (int(name[2:]) % OPERATORS) if name.startswith("op") else 1e7
+
+
 def _noisy(template: Trace, rng: np.random.Generator, noise: float = 0.02, **factors: float) -> Trace:
     """Return the template with other durations: a size for each operator, noise, and planted factors."""
     spans = template.spans
-    sizes = {f"op{n}": 10_000 * 1.6**n for n in range(OPERATORS)}
-    names = spans["name"].astype(object)
-    size = np.array([sizes.get(name, 1e7) * factors.get(name, 1.0) for name in names])
+    size = np.array([_size(name) * factors.get(name, 1.0) for name in spans["name"].astype(object)])
     dur = np.rint(size * np.exp(rng.normal(0, noise, len(size)))).astype(np.int64)
     return Trace(spans=spans.assign(dur_ns=dur, self_ns=dur), tracks=template.tracks)
 
@@ -58,14 +60,29 @@ def test_a_planted_slow_down_is_found_and_nothing_else() -> None:
     assert found == 20
 
 
-def test_pairs_without_a_change_give_at_most_one_false_verdict_in_a_hundred() -> None:
-    template = _template(20)
+def test_300_tables_without_a_change_give_at_most_three_false_verdicts() -> None:
+    """One table of 900 operators at alpha 0.75 looks at each as 75 tables of 12 operators do at 0.01."""
+    template = _template(20, operators=75 * OPERATORS)
     false = 0
-    for seed in range(300):
+    for seed in range(4):
         rng = np.random.default_rng(10_000 + seed)
-        table = compare(_noisy(template, rng), _noisy(template, rng), levels=("operator",))
-        false += bool(table["verdict"].isin(["slower", "faster"]).any())
+        table = compare(_noisy(template, rng), _noisy(template, rng), levels=("operator",), alpha=0.75)
+        assert len(table) == 75 * OPERATORS
+        false += int(table["verdict"].isin(["slower", "faster"]).sum())
     assert false <= 3
+
+
+def test_a_table_corrects_for_its_own_rows_only() -> None:
+    """What the test above relies on: with 12 rows, the smallest p-value is 12 times that of its row."""
+    rng = np.random.default_rng(7)
+    template = _template(20)
+    a, b = _noisy(template, rng), _noisy(template, rng, op5=1.03)
+    values = [samples(trace, "operator").values for trace in (a, b)]
+    raw = trimmed_tests(*values)
+    expected = holm(raw)
+    table = compare(a, b, levels=("operator",))
+    assert sorted(table["p_value"]) == pytest.approx(sorted(expected))
+    assert min(expected) == pytest.approx(OPERATORS * min(raw))
 
 
 def test_noise_with_memory_gives_few_false_verdicts() -> None:
@@ -248,13 +265,13 @@ def test_a_series_names_the_run_in_which_something_changed() -> None:
 
 
 def test_a_series_without_change_finds_none() -> None:
-    template = _template(5)
-    false = 0
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        runs = [_noisy(template, rng) for _ in range(8)]
-        false += bool((series(runs, levels=("operator",))["verdict"] != "unclear").any())
-    assert false <= 2
+    """480 operators at alpha 0.4 are 40 tables of 12 at 0.01."""
+    template = _template(5, operators=40 * OPERATORS)
+    rng = np.random.default_rng(0)
+    runs = [_noisy(template, rng) for _ in range(8)]
+    table = series(runs, levels=("operator",), alpha=0.4)
+    assert len(table) == 40 * OPERATORS
+    assert (table["verdict"] != "unclear").sum() <= 2
 
 
 def test_a_series_tells_what_came_and_went() -> None:
