@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+# A module whose docstring says this, and what is slow, explains all its imports at once.
+_FOR_ALL = "import them when they are called"
+
 
 @dataclass(frozen=True)
 class Import:
@@ -48,10 +51,12 @@ class ImportGraph:
 
     def _in_file(self, module: str, path: Path) -> Iterator[Import]:
         text = path.read_text()
+        tree = ast.parse(text)
         comments = _comment_lines(text)
-        for statement, first_of_run, in_function in _import_statements(ast.parse(text), in_function=False):
+        for_all = _FOR_ALL in " ".join((ast.get_docstring(tree) or "").split())
+        for statement, first_of_run, in_function in _import_statements(tree, in_function=False):
             last = statement.end_lineno or statement.lineno
-            commented = not comments.isdisjoint(range(first_of_run - 1, last + 1))
+            commented = for_all or not comments.isdisjoint(range(first_of_run - 1, last + 1))
             for imported in self._targets(module, statement):
                 if imported != module:
                     yield Import(module, imported, statement.lineno, in_function, commented)

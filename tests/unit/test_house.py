@@ -32,49 +32,6 @@ OPEN_KEYWORDS = {
     "serving.rank.profiler.RankProfiler.annotate": "labels that are written into the range's name",
 }
 
-# What is still owed. An entry that is fulfilled fails as "XPASS(strict)": take it out then.
-SIGNATURES_OWED = (
-    "analysis.device.critical.critical_path_summary",
-    "examples.serving_pd.demo.run_demo",
-    "serving.http.routes.profile_app",
-    "serving.http.routes.serve_profile_app",
-    "session.Session.operators",
-    "session.Session.to_html",
-    "trace.Trace.delegates",
-    "trace.Trace.explain",
-    "trace.Trace.explore",
-    "trace.Trace.host_gpu",
-    "trace.Trace.kernels",
-    "trace.Trace.layers",
-    "trace.Trace.memory",
-    "trace.Trace.operators",
-    "trace.Trace.phases",
-    "trace.Trace.questions",
-    "trace.Trace.summary",
-    "trace.Trace.timeline",
-    "trace.Trace.to_html",
-    "trace.Trace.to_perfetto",
-    "widgets.explore.Explorer.__init__",
-)
-REASONS_OWED = {
-    "analysis.device": 1,
-    "analysis.runs": 1,
-    "aot": 8,
-    "capture": 14,
-    "doctor": 2,
-    "examples": 4,
-    "examples.serving_pd": 1,
-    "formats.engine": 1,
-    "formats.perfetto": 7,
-    "loading": 3,
-    "model": 1,
-    "runtime": 5,
-    "session": 11,
-    "trace": 15,
-    "widgets": 10,
-}
-CIRCLES_OWED = (("serving.artifacts", "serving.rank"),)
-
 
 @cache
 def plan() -> dict[str, set[str]]:
@@ -128,21 +85,14 @@ def folder_circles() -> list[tuple[str, ...]]:
     return [tuple(group) for group in circles(edge for edge in between if edge[0] != edge[1])]
 
 
-@pytest.mark.parametrize(
-    "circle", [pytest.param(owed, marks=pytest.mark.xfail(reason="to be opened")) for owed in CIRCLES_OWED]
-)
-def test_a_known_circle_between_folders_is_gone(circle: tuple[str, ...]):
-    assert circle not in folder_circles()
-
-
 def test_folders_do_not_import_one_another_in_a_circle():
-    new = set(folder_circles()) - set(CIRCLES_OWED)
-    assert not new, [
-        str(found)
-        for circle in new
-        for found in GRAPH.own
-        if {GRAPH.folder(found.importer), GRAPH.folder(found.imported)} <= set(circle)
-        and GRAPH.folder(found.importer) != GRAPH.folder(found.imported)
+    found = folder_circles()
+    assert not found, [
+        str(one)
+        for circle in found
+        for one in GRAPH.own
+        if {GRAPH.folder(one.importer), GRAPH.folder(one.imported)} <= set(circle)
+        and GRAPH.folder(one.importer) != GRAPH.folder(one.imported)
     ]
 
 
@@ -172,20 +122,12 @@ def open_signatures() -> set[str]:
     return found - set(OPEN_KEYWORDS)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(owed, marks=pytest.mark.xfail(reason="to be written out")) for owed in SIGNATURES_OWED],
-)
-def test_a_signature_that_was_open_lists_its_parameters(name: str):
-    assert name not in open_signatures()
-
-
 def test_public_signatures_list_their_parameters():
-    assert open_signatures() - set(SIGNATURES_OWED) == set()
+    assert open_signatures() == set()
 
 
 def unexplained(folder: str) -> list[str]:
-    """Imports of our own modules inside functions, with no comment on them or above."""
+    """Imports of our own modules inside functions, with no comment on them, above them, or for the module."""
     return [
         str(found)
         for found in GRAPH.own
@@ -193,18 +135,7 @@ def unexplained(folder: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        pytest.param(
-            folder,
-            marks=[pytest.mark.xfail(reason=f"{REASONS_OWED[folder]} imports to explain or to move up")]
-            if folder in REASONS_OWED
-            else [],
-        )
-        for folder in sorted({GRAPH.folder(module) for module in GRAPH.modules} | set(REASONS_OWED))
-    ],
-)
+@pytest.mark.parametrize("folder", sorted({GRAPH.folder(module) for module in GRAPH.modules}))
 def test_an_import_inside_a_function_says_why(folder: str):
     """The one reason is an optional or slow dependency, or a module of ours that pulls one in."""
     assert not unexplained(folder), "\n".join(unexplained(folder))

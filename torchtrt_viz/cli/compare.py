@@ -56,6 +56,7 @@ def command(
     A verdict respects the noise within the runs: capture ten or more iterations of each. Exit status: 0 no
     regression (of --fail-on percent, where given), 1 regression, 2 unusable input.
     """
+    # slow to import: it needs numpy and pandas
     import torchtrt_viz as tv
     from torchtrt_viz.analysis.runs.comparison import compare, regressions
     from torchtrt_viz.trace import Trace

@@ -13,6 +13,7 @@ from torchtrt_viz.report.columns import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
+    # slow to import: it needs numpy and pandas
     import torchtrt_viz as tv
 
 TABLES = shown_in("terminal")
@@ -43,6 +44,7 @@ def command(
     strict: bool,
 ) -> None:
     """Print what PATHS (a trace, an archive, a folder, several files) hold."""
+    # slow to import: it needs numpy and pandas
     import torchtrt_viz as tv
     from torchtrt_viz.trace import Trace
 

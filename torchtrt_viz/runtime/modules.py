@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torchtrt_viz._native as native_package
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import CompatibilityError, MissingDependencyError, TorchTrtVizError
 from torchtrt_viz.runtime.tensorrt_libraries import point_to_libraries
@@ -47,12 +50,7 @@ def capture_module() -> ModuleType:
 
 def _recorded_build() -> dict[str, str] | None:
     """Versions written beside the extension when it was built, for when it cannot even be loaded."""
-    import json
-    from pathlib import Path
-
-    import torchtrt_viz._native as package
-
-    path = Path(next(iter(package.__path__))) / "built_with.json"
+    path = Path(next(iter(native_package.__path__))) / "built_with.json"
     if not path.is_file():
         return None
     found: dict[str, str] = json.loads(path.read_text())

@@ -7,6 +7,7 @@ from files: they are escaped, since plotly reads some markup.
 from __future__ import annotations
 
 import html
+import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -198,6 +199,7 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
     OptionError
         For another level.
     """
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis import delegate_gaps, idle_gaps
 
     if level == "delegates":
@@ -248,6 +250,7 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
 
 def iterations(trace: TraceData, *, height: int = 360) -> go.Figure:
     """Length of every iteration, and their distribution; warm-up is drawn apart."""
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis import iterations as table
 
     frame = table(trace)
@@ -311,6 +314,7 @@ def modules(
     OptionError
         For another kind or value.
     """
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis import flame_graph
 
     go = _plotly()
@@ -463,6 +467,4 @@ def _begin(trace: TraceData) -> int:
 
 
 def _hash(name: Any) -> int:
-    import zlib
-
     return zlib.crc32(str(name).encode("utf-8", "replace"))
