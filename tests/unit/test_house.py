@@ -34,46 +34,10 @@ OPEN_KEYWORDS = {
 
 # What is still owed. An entry that is fulfilled fails as "XPASS(strict)": take it out then.
 SIGNATURES_OWED = (
-    "analysis.device.critical.critical_path_summary",
     "examples.serving_pd.demo.run_demo",
     "serving.http.routes.profile_app",
     "serving.http.routes.serve_profile_app",
-    "session.Session.operators",
-    "session.Session.to_html",
-    "trace.Trace.delegates",
-    "trace.Trace.explain",
-    "trace.Trace.explore",
-    "trace.Trace.host_gpu",
-    "trace.Trace.kernels",
-    "trace.Trace.layers",
-    "trace.Trace.memory",
-    "trace.Trace.operators",
-    "trace.Trace.phases",
-    "trace.Trace.questions",
-    "trace.Trace.summary",
-    "trace.Trace.timeline",
-    "trace.Trace.to_html",
-    "trace.Trace.to_perfetto",
-    "widgets.explore.Explorer.__init__",
 )
-REASONS_OWED = {
-    "analysis.device": 1,
-    "analysis.runs": 1,
-    "aot": 8,
-    "capture": 14,
-    "doctor": 2,
-    "examples": 4,
-    "examples.serving_pd": 1,
-    "formats.engine": 1,
-    "formats.perfetto": 7,
-    "loading": 3,
-    "model": 1,
-    "runtime": 5,
-    "session": 11,
-    "trace": 15,
-    "widgets": 10,
-}
-CIRCLES_OWED = (("serving.artifacts", "serving.rank"),)
 
 
 @cache
@@ -128,15 +92,8 @@ def folder_circles() -> list[tuple[str, ...]]:
     return [tuple(group) for group in circles(edge for edge in between if edge[0] != edge[1])]
 
 
-@pytest.mark.parametrize(
-    "circle", [pytest.param(owed, marks=pytest.mark.xfail(reason="to be opened")) for owed in CIRCLES_OWED]
-)
-def test_a_known_circle_between_folders_is_gone(circle: tuple[str, ...]):
-    assert circle not in folder_circles()
-
-
 def test_folders_do_not_import_one_another_in_a_circle():
-    new = set(folder_circles()) - set(CIRCLES_OWED)
+    new = set(folder_circles())
     assert not new, [
         str(found)
         for circle in new
@@ -193,18 +150,7 @@ def unexplained(folder: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        pytest.param(
-            folder,
-            marks=[pytest.mark.xfail(reason=f"{REASONS_OWED[folder]} imports to explain or to move up")]
-            if folder in REASONS_OWED
-            else [],
-        )
-        for folder in sorted({GRAPH.folder(module) for module in GRAPH.modules} | set(REASONS_OWED))
-    ],
-)
+@pytest.mark.parametrize("folder", sorted({GRAPH.folder(module) for module in GRAPH.modules}))
 def test_an_import_inside_a_function_says_why(folder: str):
     """The one reason is an optional or slow dependency, or a module of ours that pulls one in."""
     assert not unexplained(folder), "\n".join(unexplained(folder))

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.model.schema import EVENTS
+from torchtrt_viz.report.table import write_table
 
 EVENT_FRAMES = tuple(schema.name for schema in EVENTS)
 SUFFIXES = {
@@ -35,7 +37,7 @@ SUFFIXES = {
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(path: str, to: str, output: Path | None, table: str, etrecord: str | None, force: bool) -> None:
     """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto)."""
-    import torchtrt_viz as tv
+    # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
     loaded = tv.load(path, etrecord=etrecord, progress=True)
@@ -55,8 +57,6 @@ def command(path: str, to: str, output: Path | None, table: str, etrecord: str |
         else:
             loaded.to_perfetto(output)
     else:
-        from torchtrt_viz.report.table import write_table
-
         if not hasattr(loaded, table):
             raise click.ClickException(
                 f"{path} holds several ranks, which have no {table}: export one rank's"

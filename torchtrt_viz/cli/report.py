@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import torchtrt_viz as tv
+
 from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.report.columns import one_line
 from torchtrt_viz.report.session_facts import not_here, not_whole
 
 if TYPE_CHECKING:
-    import torchtrt_viz as tv
 
 
 @click.command("report")
@@ -65,7 +66,6 @@ def command(
     page of a trace has its timeline, tables and answers; that of a session what stands out over its ranks,
     missing and damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
     """
-    import torchtrt_viz as tv
 
     output = output or Path("report.html")
     if output.exists() and not force:

@@ -108,6 +108,8 @@ def run_demo(
     exported = export_demo(target / "demo.pte")
 
     import torch
+
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import Program, profile
 
     with torch.no_grad():

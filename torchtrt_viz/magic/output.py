@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from torchtrt_viz.analysis.catalogue import TABLES, shown_in
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
 from torchtrt_viz.magic.options import MagicOptions
+from torchtrt_viz.report.columns import duration, one_line, show
+from torchtrt_viz.report.markup import escape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +60,7 @@ def reference(name: str, namespace: Mapping[str, Any]) -> Trace:
     OptionError
         When nothing suitable has that name.
     """
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import Capture, last
     from torchtrt_viz.trace import Trace
 
@@ -139,7 +142,7 @@ def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
 
 def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trace | None) -> tuple[str, str]:
     """Return the static report as text and as HTML."""
-    from torchtrt_viz.report.markup import escape
+    # slow to import: it needs pandas
     from torchtrt_viz.report.static_html import static_html, static_text
 
     trace = capture.trace
@@ -170,8 +173,6 @@ def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trac
 
 
 def _headline(capture: Capture) -> str:
-    from torchtrt_viz.report.columns import duration
-
     runs = sum(recorded.runs for recorded in capture._recorded)
     words = [f"trtprofile: level {capture.options.level}", f"block {duration(capture.wall_seconds * 1e9)}"]
     if runs:
@@ -216,6 +217,7 @@ def _section(heading: str, table: str, frame: pd.DataFrame, columns: Sequence[st
 
 
 def _comparison(before: Trace, after: Trace) -> _Section:
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.runs.comparison import compare
 
     table = compare(before, after)
@@ -226,8 +228,6 @@ def _comparison(before: Trace, after: Trace) -> _Section:
 
 
 def _text_table(section: _Section) -> list[str]:
-    from torchtrt_viz.report.columns import one_line, show
-
     lines = [section.heading]
     columns = show(section.frame, section.table)
     texts = [[column.title, *(_cut(one_line(text)) for text in column.texts)] for column in columns]
@@ -248,9 +248,6 @@ def _cut(text: str, width: int = 48) -> str:
 
 
 def _html_table(section: _Section) -> str:
-    from torchtrt_viz.report.columns import show
-    from torchtrt_viz.report.markup import escape
-
     columns = show(section.frame, section.table)
     styles = [
         "padding:1px 10px;vertical-align:top;text-align:"

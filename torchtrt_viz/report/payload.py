@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
+from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, minimap
 from torchtrt_viz.scene.wire import pack
@@ -267,8 +268,6 @@ def _flows(
 
 def _counters(scene: Scene) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]], str]:
     """Return what each counter is, the samples of all of them in columns, and what is left out."""
-    from torchtrt_viz.scene.counters import counter_series
-
     kept = []
     points = 0
     dropped = 0

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model import schema
+from torchtrt_viz.model.trace_data import TraceData
 from torchtrt_viz.scene.tracks import Track, TrackKey, arrange
 
 if TYPE_CHECKING:
@@ -174,8 +175,6 @@ class Scene:
         OptionError
             For an unknown ``align``, and for more traces than a screen can hold.
         """
-        from torchtrt_viz.model.trace_data import TraceData
-
         if isinstance(what, Scene):
             return what
         if align not in ("clock", "start"):

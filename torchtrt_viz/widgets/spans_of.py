@@ -59,6 +59,7 @@ def rows_of(
 
 
 def _has(trace: TraceData, known: dict[str, NDArray[Any]], name: str, wanted: Any) -> NDArray[np.bool_]:
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.core.attributes import attribute
 
     if name not in known:

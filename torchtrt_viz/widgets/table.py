@@ -129,6 +129,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def static_form(self, *, rows: int = 10) -> str:
         """Return the first rows as markup that needs neither scripts nor style sheets."""
+        # slow to import: it needs pandas
         from torchtrt_viz.report.static_html import table_html
 
         return table_html(self.frame, self.table, heading=self._title(), rows=rows)
@@ -199,6 +200,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self.send({**answer, "reply": content.get("id")})
 
     def _data(self) -> dict[str, Any]:
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.core.attributes import ATTRIBUTES
 
         frame = self.frame

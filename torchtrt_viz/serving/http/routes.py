@@ -27,6 +27,7 @@ from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.errors import ControlTimeoutError, ProfileActiveError, ProfileStartError
 from torchtrt_viz.serving.contract.status import ArtifactStatus, ProfileStatus
 from torchtrt_viz.serving.http.access import Refused, check_access, is_loopback, read_json
+from torchtrt_viz.serving.http.server import timed_protocol
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -255,7 +256,6 @@ def serve_profile_app(
     except ImportError as error:
         raise MissingDependencyError("uvicorn", "serving", "serve the profiling routes") from error
     # it needs uvicorn, which is optional
-    from torchtrt_viz.serving.http.server import timed_protocol
 
     return uvicorn.Server(
         uvicorn.Config(
