@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import torchtrt_viz as tv
-
 from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.report.columns import one_line
 from torchtrt_viz.report.session_facts import not_here, not_whole
-
-if TYPE_CHECKING:
 
 
 @click.command("report")
