@@ -63,7 +63,6 @@ def command(
     page of a trace has its timeline, tables and answers; that of a session what stands out over its ranks,
     missing and damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
     """
-
     output = output or Path("report.html")
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
