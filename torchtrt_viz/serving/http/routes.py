@@ -27,7 +27,6 @@ from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.errors import ControlTimeoutError, ProfileActiveError, ProfileStartError
 from torchtrt_viz.serving.contract.status import ArtifactStatus, ProfileStatus
 from torchtrt_viz.serving.http.access import Refused, check_access, is_loopback, read_json
-from torchtrt_viz.serving.http.server import timed_protocol
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -225,20 +224,41 @@ def profile_routes(
     ]
 
 
-def profile_app(backend: ProfileBackend, **options: Any) -> Starlette:
-    """Return an application with only the profiling routes; options are those of :func:`profile_routes`."""
-    routes = profile_routes(backend, **options)
+def profile_app(
+    backend: ProfileBackend,
+    *,
+    root: str | PathLike[str],
+    token: str | None = None,
+    prefix: str = "",
+    defaults: dict[str, Any] | None = None,
+) -> Starlette:
+    """Return an application with only the profiling routes; parameters as of :func:`profile_routes`."""
+    routes = profile_routes(backend, root=root, token=token, prefix=prefix, defaults=defaults)
     from starlette.applications import Starlette
 
     return Starlette(routes=routes)
 
 
 def serve_profile_app(
-    backend: ProfileBackend, *, host: str = "127.0.0.1", port: int = 8900, **options: Any
+    backend: ProfileBackend,
+    *,
+    root: str | PathLike[str],
+    token: str | None = None,
+    prefix: str = "",
+    defaults: dict[str, Any] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8900,
 ) -> Any:
     """Make a uvicorn server for :func:`profile_app`; run it with ``server.run()`` or in a thread.
 
     Connections that do not send a whole request header within 10 s are closed.
+
+    Parameters
+    ----------
+    backend, root, token, prefix, defaults
+        As of :func:`profile_routes`.
+    host, port
+        Where to listen; port 0 takes a free one.
 
     Raises
     ------
@@ -247,7 +267,7 @@ def serve_profile_app(
     MissingDependencyError
         Without uvicorn.
     """
-    if not is_loopback(host) and options.get("token") is None:
+    if not is_loopback(host) and token is None:
         raise OptionError(
             "host", host, "an address of this machine's own (127.0.0.1), unless a token is given"
         )
@@ -256,10 +276,11 @@ def serve_profile_app(
     except ImportError as error:
         raise MissingDependencyError("uvicorn", "serving", "serve the profiling routes") from error
     # it needs uvicorn, which is optional
+    from torchtrt_viz.serving.http.server import timed_protocol
 
     return uvicorn.Server(
         uvicorn.Config(
-            profile_app(backend, **options),
+            profile_app(backend, root=root, token=token, prefix=prefix, defaults=defaults),
             host=host,
             port=port,
             http=timed_protocol(),
