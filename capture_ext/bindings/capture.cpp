@@ -19,18 +19,19 @@
 #include "bindings/capture_values.hpp"
 #include "bindings/engine_handle.hpp"
 #include "bindings/handover.hpp"
+#include "core/blob.hpp"
 #include "core/config.hpp"
 #include "core/instrumented_engine.hpp"
 #include "core/recorder.hpp"
 #include "core/sidecar.hpp"
-#include "core/trace_table.hpp"
-#include "core/trex_profile.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/delegate.hpp"
 #include "executorch/engine_factory.hpp"
 #include "executorch/program.hpp"
 #include "executorch/proxy_delegate.hpp"
 #include "executorch/ticks.hpp"
+#include "formats/engine/trex_profile.hpp"
+#include "formats/kineto/trace_json.hpp"
+#include "formats/perfetto/trace_protobuf.hpp"
 
 namespace tv = torchtrt_viz;
 namespace et = torchtrt_viz::et;

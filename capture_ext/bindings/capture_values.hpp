@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "core/blob.hpp"
 #include "core/recorder.hpp"
 #include "core/status.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/program.hpp"
 
 namespace torchtrt_viz::bindings {

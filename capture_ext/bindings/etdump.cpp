@@ -1,13 +1,14 @@
 // Module torchtrt_viz._native.etdump: ETDump files as columns, and the tree of their events.
 #include <nanobind/stl/vector.h>
 
+#include <span>
 #include <stdexcept>
 #include <vector>
 
 #include "bindings/handover.hpp"
-#include "decode/etdump/arrange.hpp"
-#include "decode/etdump/decode.hpp"
-#include "decode/etdump/dictionary.hpp"
+#include "formats/etdump/arrange.hpp"
+#include "formats/etdump/decode.hpp"
+#include "formats/etdump/dictionary.hpp"
 
 namespace etdump = torchtrt_viz::etdump;
 namespace flatbuffer = torchtrt_viz::flatbuffer;

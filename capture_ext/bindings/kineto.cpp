@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "bindings/handover.hpp"
-#include "decode/kineto/argument.hpp"
-#include "decode/kineto/decoder.hpp"
-#include "decode/kineto/encode.hpp"
-#include "decode/kineto/locate.hpp"
-#include "decode/kineto/text.hpp"
+#include "formats/kineto/argument.hpp"
+#include "formats/kineto/decoder.hpp"
+#include "formats/kineto/encode.hpp"
+#include "formats/kineto/locate.hpp"
+#include "formats/kineto/text.hpp"
 
 namespace kineto = torchtrt_viz::kineto;
 namespace nb = nanobind;

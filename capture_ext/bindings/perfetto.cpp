@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "bindings/handover.hpp"
-#include "decode/perfetto/decoder.hpp"
-#include "decode/perfetto/encode.hpp"
+#include "formats/perfetto/decoder.hpp"
+#include "formats/perfetto/encode.hpp"
 
 namespace pf = torchtrt_viz::perfetto;
 namespace nb = nanobind;

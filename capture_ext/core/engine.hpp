@@ -3,7 +3,7 @@
 // An Engine knows nothing of profiling levels, files, ExecuTorch or torch. InstrumentedEngine
 // (core/instrumented_engine.hpp) owns it, serialises its calls under one mutex and times the phases; the
 // delegate (executorch/) and the torch operator (torch_ops/) adapt their runtime's tensors to it. Kinds:
-// host_engine/ and tensorrt/, chosen by the payload's magic (executorch/blob.hpp).
+// host_engine/ and tensorrt/, chosen by the payload's magic (core/blob.hpp).
 //
 // The order within a call, all of it under the mutex:
 //

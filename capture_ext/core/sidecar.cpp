@@ -9,9 +9,9 @@
 
 #include "core/atomic_file.hpp"
 #include "core/clock.hpp"
-#include "core/json_text.hpp"
-#include "core/trace_json.hpp"
-#include "core/trex_profile.hpp"
+#include "formats/engine/trex_profile.hpp"
+#include "formats/io/json_text.hpp"
+#include "formats/kineto/trace_json.hpp"
 
 namespace torchtrt_viz {
 namespace {

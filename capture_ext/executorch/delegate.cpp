@@ -4,13 +4,14 @@
 #include <executorch/runtime/backend/interface.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "core/blob.hpp"
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/instrumented_engine.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/delegate_number.hpp"
 #include "executorch/engine_factory.hpp"
 #include "executorch/load_options.hpp"

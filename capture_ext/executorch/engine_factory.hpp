@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "core/blob.hpp"
 #include "core/engine.hpp"
 #include "core/status.hpp"
 #include "core/visibility.hpp"
-#include "executorch/blob.hpp"
 
 namespace torchtrt_viz {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "executorch/blob.hpp"
+#include "core/blob.hpp"
 #include "executorch/engine_factory.hpp"
 
 namespace torchtrt_viz {

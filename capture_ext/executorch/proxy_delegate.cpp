@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 
+#include "core/blob.hpp"
 #include "core/clock.hpp"
 #include "core/instrumented_engine.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/delegate_number.hpp"
 #include "executorch/load_options.hpp"
 #include "executorch/tracer_sink.hpp"

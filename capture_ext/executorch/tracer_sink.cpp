@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "core/json_text.hpp"
 #include "executorch/last_error.hpp"
 #include "executorch/ticks.hpp"
+#include "formats/io/json_text.hpp"
 #include "host_engine/et_types.hpp"
 
 namespace torchtrt_viz::et {

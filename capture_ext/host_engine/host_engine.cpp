@@ -4,11 +4,12 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/json_text.hpp"
+#include "formats/io/json_text.hpp"
 #include "host_engine/borrowed_tensor.hpp"
 #include "host_engine/et_types.hpp"
 #include "host_engine/inner_program.hpp"

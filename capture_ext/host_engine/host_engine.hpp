@@ -4,9 +4,9 @@
 
 #include <memory>
 
+#include "core/blob.hpp"
 #include "core/engine.hpp"
 #include "core/status.hpp"
-#include "executorch/blob.hpp"
 
 namespace torchtrt_viz {
 

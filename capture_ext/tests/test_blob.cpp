@@ -1,7 +1,7 @@
 #include <cstring>
 #include <random>
 
-#include "executorch/blob.hpp"
+#include "core/blob.hpp"
 #include "tests/check.hpp"
 
 namespace torchtrt_viz {

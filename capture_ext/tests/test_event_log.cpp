@@ -5,9 +5,9 @@
 #include <memory>
 #include <thread>
 
-#include "decode/etdump/decode.hpp"
 #include "executorch/etdump_writer.hpp"
 #include "executorch/event_log.hpp"
+#include "formats/etdump/decode.hpp"
 #include "tests/check.hpp"
 
 namespace torchtrt_viz::et {

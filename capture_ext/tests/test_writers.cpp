@@ -5,10 +5,11 @@
 #include <numeric>
 
 #include "core/atomic_file.hpp"
-#include "core/json_text.hpp"
-#include "core/trace_json.hpp"
-#include "core/trace_table.hpp"
-#include "core/trex_profile.hpp"
+#include "formats/engine/trex_profile.hpp"
+#include "formats/io/json_text.hpp"
+#include "formats/io/trace_table.hpp"
+#include "formats/kineto/trace_json.hpp"
+#include "formats/perfetto/trace_protobuf.hpp"
 #include "tests/check.hpp"
 
 namespace torchtrt_viz {
