@@ -80,10 +80,17 @@ nb::object text_or_none(std::uint32_t code, const kineto::Interner& strings) {
 using Categories = nb::dict;
 using Rule = std::tuple<std::string, std::string, int, int>;
 
+kineto::NameRule::How how_of(const std::string& word) {
+  using How = kineto::NameRule::How;
+  if (word == "equals") return How::equals;
+  if (word == "starts") return How::starts;
+  if (word == "contains") return How::contains;
+  throw std::invalid_argument("a rule cannot be '" + word + "': choose equals, starts or contains");
+}
+
 kineto::Options options_of(const nb::dict& categories, const std::vector<Rule>& rules,
                            std::pair<int, int> other, int step_kind,
                            const std::vector<std::string>& kept_keys, std::size_t window) {
-  using How = kineto::NameRule::How;
   if (rules.size() > 32) throw std::invalid_argument("at most 32 rules");
   if (window < 64) throw std::invalid_argument("window is at least 64 bytes");
   const auto meaning = [](std::pair<int, int> kind_and_domain) {
@@ -97,7 +104,7 @@ kineto::Options options_of(const nb::dict& categories, const std::vector<Rule>& 
   }
   for (const auto& [how, text, from, to] : rules) {
     kineto::NameRule rule;
-    rule.how = how == "equals" ? How::equals : how == "starts" ? How::starts : How::contains;
+    rule.how = how_of(how);
     rule.text = text;
     rule.from = static_cast<std::uint8_t>(from);
     rule.to = static_cast<std::uint8_t>(to);
