@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "formats/kineto/extract.hpp"
 #include "formats/kineto/scan.hpp"
 #include "formats/kineto/steps.hpp"
 #include "formats/kineto/text.hpp"
@@ -16,6 +17,7 @@
 namespace torchtrt_viz::kineto {
 namespace {
 
+constexpr std::size_t kPadding = simdjson::SIMDJSON_PADDING + 8;
 constexpr int kTries = 8;  // boundaries up to which a damaged event is tried to be mended
 
 }  // namespace
@@ -24,9 +26,11 @@ Decoder::Decoder(Options options)
     : options_(std::move(options)),
       top_(options_.kept_keys, notes_),
       collector_(options_.vocabulary, strings_, notes_),
-      extractor_(strings_, collector_),
+      extractor_(std::make_unique<Extractor>(strings_, collector_)),
       buffer_(options_.window + kPadding + 1),
       limit_(options_.window) {}
+
+Decoder::~Decoder() = default;
 
 void Decoder::refuse_after_end() const {
   if (finished_) throw std::logic_error("the file was ended already: use a new decoder");
@@ -103,8 +107,8 @@ Decoder::Step Decoder::take_events(bool last) {
   const char kept_back = begin[size];
   begin[-1] = '[';
   begin[size] = ']';
-  const auto outcome = extractor_.take_list(begin - 1, size + 2, buffer_.size(),
-                                            base_ - 1);  // wraps at 0: places are relative
+  const auto outcome = extractor_->take_list(begin - 1, size + 2, buffer_.size(),
+                                             base_ - 1);  // wraps at 0: places are relative
   begin[-1] = kept_front;
   begin[size] = kept_back;
   switch (outcome.end) {
@@ -170,8 +174,8 @@ Decoder::Step Decoder::take_carefully(std::size_t from, bool behind, bool last) 
     }
     const std::uint64_t at = offset_of(p);
     if (*p == '{' && scanned.state == Scan::whole) {
-      if (!extractor_.take_object(p, length, static_cast<std::size_t>(buffer_.data() + buffer_.size() - p),
-                                  at) &&
+      if (!extractor_->take_object(p, length, static_cast<std::size_t>(buffer_.data() + buffer_.size() - p),
+                                   at) &&
           !take_mended(p, at)) {
         notes_.add(Note::lost_event, at);
       }
@@ -197,7 +201,7 @@ bool Decoder::take_text_of_mender(std::uint64_t at) {
   std::string& mended = mender_.text();
   const std::size_t size = mended.size();
   mended.resize(size + kPadding, ' ');
-  if (!extractor_.take_object(mended.data(), size, mended.size(), at)) return false;
+  if (!extractor_->take_object(mended.data(), size, mended.size(), at)) return false;
   if (mender_.control_characters != 0) notes_.add(Note::control_character, at, mender_.control_characters);
   if (mender_.invalid_bytes != 0) notes_.add(Note::invalid_utf8, at, mender_.invalid_bytes);
   return true;
@@ -228,7 +232,7 @@ bool Decoder::take_damaged(char*& p, char* end, bool last) {
   p = begin + (first - begin);
   // Damage deep inside arguments, which are not looked at here, need not cost the event.
   const auto capacity = static_cast<std::size_t>(buffer_.data() + buffer_.size() - begin);
-  if (first != end && extractor_.take_object(begin, static_cast<std::size_t>(first - begin), capacity, at)) {
+  if (first != end && extractor_->take_object(begin, static_cast<std::size_t>(first - begin), capacity, at)) {
     notes_.add(Note::damaged_event, at);
   } else {
     notes_.add(last && first == end ? Note::truncated : Note::lost_event, at);

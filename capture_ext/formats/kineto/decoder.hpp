@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -15,7 +16,6 @@
 
 #include "columns/nesting.hpp"
 #include "formats/kineto/collector.hpp"
-#include "formats/kineto/extract.hpp"
 #include "formats/kineto/mend.hpp"
 #include "formats/kineto/notes.hpp"
 #include "formats/kineto/tables.hpp"
@@ -23,6 +23,8 @@
 #include "formats/kineto/vocabulary.hpp"
 
 namespace torchtrt_viz::kineto {
+
+class Extractor;  // keeps the JSON parser out of what includes this
 
 struct Options {
   Vocabulary vocabulary;
@@ -34,6 +36,7 @@ struct Options {
 class Decoder {
  public:
   explicit Decoder(Options options);
+  ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
@@ -78,14 +81,12 @@ class Decoder {
     return base_ + static_cast<std::uint64_t>(p - text());
   }
 
-  static constexpr std::size_t kPadding = simdjson::SIMDJSON_PADDING + 8;
-
   Options options_;
   Notes notes_;
   Strings strings_;
   TopLevel top_;
   Collector collector_;
-  Extractor extractor_;
+  std::unique_ptr<Extractor> extractor_;
   Mender mender_;
   std::vector<char> buffer_;  // one byte for "[", the text, padding
   std::size_t limit_;         // bytes of text that are read before they are worked through

@@ -1,4 +1,4 @@
-// Events out of JSON text, with simdjson.
+// Events out of JSON text, with simdjson: for decoder.cpp alone.
 #pragma once
 
 #include <simdjson.h>
