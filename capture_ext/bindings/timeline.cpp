@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
+#include <span>
 #include <stdexcept>
 
 #include "bindings/handover.hpp"

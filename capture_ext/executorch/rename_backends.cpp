@@ -2,6 +2,7 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "executorch/proxy_delegate.hpp"
 

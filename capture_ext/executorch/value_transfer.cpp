@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 
 namespace torchtrt_viz::et {
