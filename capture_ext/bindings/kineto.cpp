@@ -6,7 +6,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
 #include "formats/kineto/argument.hpp"
 #include "formats/kineto/decoder.hpp"
@@ -85,14 +85,14 @@ kineto::NameRule::How how_of(const std::string& word) {
   if (word == "equals") return How::equals;
   if (word == "starts") return How::starts;
   if (word == "contains") return How::contains;
-  throw std::invalid_argument("a rule cannot be '" + word + "': choose equals, starts or contains");
+  throw torchtrt_viz::Error::refused("rule", word, "'" + word + "'", "choose equals, starts or contains");
 }
 
 kineto::Options options_of(const nb::dict& categories, const std::vector<Rule>& rules,
                            std::pair<int, int> other, int step_kind,
                            const std::vector<std::string>& kept_keys, std::size_t window) {
-  if (rules.size() > 32) throw std::invalid_argument("at most 32 rules");
-  if (window < 64) throw std::invalid_argument("window is at least 64 bytes");
+  if (rules.size() > 32) throw nb::value_error("at most 32 rules");
+  if (window < 64) throw nb::value_error("window is at least 64 bytes");
   const auto meaning = [](std::pair<int, int> kind_and_domain) {
     return kineto::Meaning{static_cast<std::uint8_t>(kind_and_domain.first),
                            static_cast<std::int8_t>(kind_and_domain.second)};
@@ -277,7 +277,7 @@ nb::list events_at(const nb::handle& block, std::uint64_t base, const ConstColum
   nb::list out;
   for (const std::int64_t offset : view(offsets)) {
     const std::uint64_t at = static_cast<std::uint64_t>(offset) - base;
-    if (offset < 0 || at >= bytes.size()) throw std::invalid_argument("an offset lies outside the block");
+    if (offset < 0 || at >= bytes.size()) throw nb::value_error("an offset lies outside the block");
     std::string_view found;
     switch (kineto::locate_event(bytes.data() + at, end, last, mender, found)) {
       case kineto::Located::found:
@@ -323,6 +323,7 @@ nb::tuple argument_texts(const nb::list& events, const std::string& key) {
 
 NB_MODULE(kineto, m) {
   m.doc() = "Trace-event JSON (Kineto, Chrome) as columns.";
+  translate_failures();
 
   nb::class_<kineto::Decoder>(m, "Decoder", "Decodes one file, piece by piece, without holding it.")
       .def(

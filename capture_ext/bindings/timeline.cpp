@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <span>
-#include <stdexcept>
 
 #include "bindings/handover.hpp"
 #include "columns/name_search.hpp"

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
 #include "formats/engine/graph.hpp"
 #include "formats/engine/layer_name.hpp"
@@ -105,6 +106,7 @@ nb::dict columns_of(engine::Columns&& columns) {
 
 NB_MODULE(trex, m) {
   m.doc() = "Layer information of TensorRT engines as columns.";
+  translate_failures();
 
   m.def(
       "read_layers",

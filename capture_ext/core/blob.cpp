@@ -21,8 +21,8 @@ constexpr std::size_t kEngineAlignment = 16;
 constexpr std::size_t kMostBindings = 4096;
 constexpr std::size_t kMostLayers = 1U << 20U;
 
-Status damaged(const std::string& what) {
-  return Status::error(Code::invalid_program, "damaged TensorRTBackend blob: " + what);
+Error damaged(const std::string& what) {
+  return Error(Code::invalid_program, "damaged TensorRTBackend blob: " + what);
 }
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
@@ -68,33 +68,34 @@ std::string text_of(const dom::object& object, const char* key) {
   return object[key].get(out) == simdjson::SUCCESS ? std::string(out) : std::string();
 }
 
-Status read_binding(const dom::element& element, std::size_t i, BindingSpec& out) {
+BindingSpec read_binding(const dom::element& element, std::size_t i) {
+  BindingSpec out;
   const std::string where = "io_bindings[" + number(i) + "]";
   dom::object object;
-  if (element.get(object) != simdjson::SUCCESS) return damaged(where + " is not an object");
+  if (element.get(object) != simdjson::SUCCESS) throw damaged(where + " is not an object");
   out.name = text_of(object, "name");
   std::string_view dtype;
-  if (object["dtype"].get(dtype) != simdjson::SUCCESS) return damaged(where + " has no dtype");
+  if (object["dtype"].get(dtype) != simdjson::SUCCESS) throw damaged(where + " has no dtype");
   const auto parsed = parse_dtype(dtype);
   if (!parsed)
-    return damaged(where + " has dtype '" + std::string(dtype.substr(0, 40)) + "', which is not known");
+    throw damaged(where + " has dtype '" + std::string(dtype.substr(0, 40)) + "', which is not known");
   out.dtype = *parsed;
   bool is_input = false;
-  if (object["is_input"].get(is_input) != simdjson::SUCCESS) return damaged(where + " has no is_input");
+  if (object["is_input"].get(is_input) != simdjson::SUCCESS) throw damaged(where + " has no is_input");
   out.is_input = is_input;
   dom::array shape;
-  if (object["shape"].get(shape) != simdjson::SUCCESS) return damaged(where + " has no shape");
+  if (object["shape"].get(shape) != simdjson::SUCCESS) throw damaged(where + " has no shape");
   for (const auto size : shape) {
     std::int64_t value = 0;
     if (size.get(value) != simdjson::SUCCESS || value < -1 ||
         value > std::numeric_limits<std::int32_t>::max()) {
-      return damaged(where + " has a shape that is not a list of sizes (-1: dynamic)");
+      throw damaged(where + " has a shape that is not a list of sizes (-1: dynamic)");
     }
     if (out.shape.size() == kMaxDims)
-      return damaged(where + " has more than " + number(kMaxDims) + " dimensions");
+      throw damaged(where + " has more than " + number(kMaxDims) + " dimensions");
     out.shape.push_back(value);
   }
-  return Status::success();
+  return out;
 }
 
 // A position among the outputs or inputs, or a binding's name.
@@ -113,15 +114,16 @@ std::optional<std::size_t> find_binding(const dom::object& alias, const char* ke
   return std::nullopt;
 }
 
-Status read_layers(const dom::array& array, std::vector<LayerSpec>& out) {
+std::vector<LayerSpec> read_layers(const dom::array& array) {
+  std::vector<LayerSpec> out;
   for (const auto element : array) {
     dom::object object;
     LayerSpec layer;
     if (out.size() >= kMostLayers || element.get(object) != simdjson::SUCCESS) {
-      return damaged("torchtrt_viz.layers is not a list of objects");
+      throw damaged("torchtrt_viz.layers is not a list of objects");
     }
     layer.id = text_of(object, "id");
-    if (layer.id.empty()) return damaged("torchtrt_viz.layers[" + number(out.size()) + "] has no id");
+    if (layer.id.empty()) throw damaged("torchtrt_viz.layers[" + number(out.size()) + "] has no id");
     layer.name = text_of(object, "name");
     layer.op = text_of(object, "op");
     layer.module = text_of(object, "module");
@@ -136,78 +138,73 @@ Status read_layers(const dom::array& array, std::vector<LayerSpec>& out) {
     }
     out.push_back(std::move(layer));
   }
-  return Status::success();
+  return out;
 }
 
-Status read_metadata(std::string_view text, EngineBlob& out, std::optional<std::uint32_t>& program_crc32) {
+void read_metadata(std::string_view text, EngineBlob& out, std::optional<std::uint32_t>& program_crc32) {
   dom::parser parser;
   dom::element root;
   dom::object object;
   if (const auto error = parser.parse(text.data(), text.size()).get(root); error != simdjson::SUCCESS) {
-    return damaged(std::string("its metadata is not JSON: ") + simdjson::error_message(error));
+    throw damaged(std::string("its metadata is not JSON: ") + simdjson::error_message(error));
   }
-  if (root.get(object) != simdjson::SUCCESS) return damaged("its metadata is not a JSON object");
+  if (root.get(object) != simdjson::SUCCESS) throw damaged("its metadata is not a JSON object");
   dom::array array;
   if (object["io_bindings"].get(array) == simdjson::SUCCESS) {
     for (const auto element : array) {
       if (out.bindings.size() == kMostBindings)
-        return damaged("more than " + number(kMostBindings) + " io_bindings");
-      BindingSpec binding;
-      if (auto status = read_binding(element, out.bindings.size(), binding); !status.ok()) return status;
-      out.bindings.push_back(std::move(binding));
+        throw damaged("more than " + number(kMostBindings) + " io_bindings");
+      out.bindings.push_back(read_binding(element, out.bindings.size()));
     }
   }
   if (object["aliased_io"].get(array) == simdjson::SUCCESS) {
     for (const auto element : array) {
       dom::object alias;
       const std::string where = "aliased_io[" + number(out.aliases.size()) + "]";
-      if (element.get(alias) != simdjson::SUCCESS) return damaged(where + " is not an object");
+      if (element.get(alias) != simdjson::SUCCESS) throw damaged(where + " is not an object");
       const auto output = find_binding(alias, "output", false, out.bindings);
       const auto input = find_binding(alias, "input", true, out.bindings);
-      if (!output || !input) return damaged(where + " does not name an output and an input of io_bindings");
+      if (!output || !input) throw damaged(where + " does not name an output and an input of io_bindings");
       out.aliases.push_back({*output, *input, text_of(alias, "kind")});
     }
   }
   std::int64_t device = 0;
   if (object["device_id"].get(device) == simdjson::SUCCESS) {
     if (device < 0 || device > 1023) {
-      return Status::error(Code::invalid_program, "the blob's metadata names device_id " +
-                                                      std::to_string(device) +
-                                                      ", expected the index of a CUDA device");
+      throw Error(Code::invalid_program, "the blob's metadata names device_id " + std::to_string(device) +
+                                             ", expected the index of a CUDA device");
     }
     out.device = static_cast<std::int32_t>(device);
   }
   dom::object ours;
-  if (object["torchtrt_viz"].get(ours) != simdjson::SUCCESS) return Status::success();
+  if (object["torchtrt_viz"].get(ours) != simdjson::SUCCESS) return;
   out.engine_name = text_of(ours, "engine_name");
   std::uint64_t crc = 0;
   if (ours["program_crc32"].get(crc) == simdjson::SUCCESS) program_crc32 = static_cast<std::uint32_t>(crc);
   bool stateful = false;
   if (ours["stateful"].get(stateful) == simdjson::SUCCESS) out.stateful = stateful;
-  if (ours["layers"].get(array) == simdjson::SUCCESS) return read_layers(array, out.layers);
-  return Status::success();
+  if (ours["layers"].get(array) == simdjson::SUCCESS) out.layers = read_layers(array);
 }
 
-Status read_payload(std::span<const std::byte> payload, EngineBlob& out) {
+void read_payload(std::span<const std::byte> payload, EngineBlob& out) {
   constexpr std::size_t kMagicSize = sizeof kHostPayloadMagic - 1;
   const bool host =
       payload.size() >= kMagicSize && std::memcmp(payload.data(), kHostPayloadMagic, kMagicSize) == 0;
   if (!host) {
     out.kind = PayloadKind::tensorrt;
     out.payload = payload;
-    return Status::success();
+    return;
   }
   if (payload.size() < kHostPayloadHeader) {
-    return damaged("its host payload of " + number(payload.size()) + " bytes is shorter than its header");
+    throw damaged("its host payload of " + number(payload.size()) + " bytes is shorter than its header");
   }
   const auto size = little_endian<std::uint64_t>(payload, kMagicSize);
   if (size > payload.size() - kHostPayloadHeader) {
-    return damaged("its inner program is " + number(size) + " bytes long, " +
-                   number(payload.size() - kHostPayloadHeader) + " are there");
+    throw damaged("its inner program is " + number(size) + " bytes long, " +
+                  number(payload.size() - kHostPayloadHeader) + " are there");
   }
   out.kind = PayloadKind::host;
   out.payload = payload.subspan(kHostPayloadHeader, size);
-  return Status::success();
 }
 
 }  // namespace
@@ -227,14 +224,14 @@ std::uint64_t content_hash(std::span<const std::byte> bytes, std::uint64_t seed)
   return h ^ (h >> 32U);
 }
 
-Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out) {
-  out = EngineBlob{};
+EngineBlob parse_blob(std::span<const std::byte> bytes) {
+  EngineBlob out;
   if (bytes.size() < kHeaderSize) {
-    return damaged("it has " + number(bytes.size()) + " bytes, its header alone has " + number(kHeaderSize));
+    throw damaged("it has " + number(bytes.size()) + " bytes, its header alone has " + number(kHeaderSize));
   }
   const bool first = std::memcmp(bytes.data(), "TR01", 4) == 0;
   if (!first && std::memcmp(bytes.data(), "TR02", 4) != 0) {
-    return damaged(
+    throw damaged(
         "it begins with neither TR01 nor TR02: was the program exported for another TensorRTBackend?");
   }
   out.format = first ? 1 : 2;
@@ -245,32 +242,32 @@ Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out) {
   // By subtraction throughout: a sum of hostile numbers wraps around.
   if (metadata_offset < kHeaderSize || metadata_offset > bytes.size() ||
       metadata_size > bytes.size() - metadata_offset) {
-    return damaged("metadata of " + number(metadata_size) + " bytes at " + number(metadata_offset) +
-                   " does not lie inside the " + number(bytes.size()) + " bytes");
+    throw damaged("metadata of " + number(metadata_size) + " bytes at " + number(metadata_offset) +
+                  " does not lie inside the " + number(bytes.size()) + " bytes");
   }
   if (engine_offset < kHeaderSize || engine_offset % kEngineAlignment != 0 || engine_offset > bytes.size() ||
       engine_size > bytes.size() - engine_offset) {
-    return damaged("an engine of " + number(engine_size) + " bytes at " + number(engine_offset) +
-                   " does not lie inside the " + number(bytes.size()) + " bytes, at a multiple of 16");
+    throw damaged("an engine of " + number(engine_size) + " bytes at " + number(engine_offset) +
+                  " does not lie inside the " + number(bytes.size()) + " bytes, at a multiple of 16");
   }
   if (engine_offset < metadata_offset + std::uint64_t{metadata_size} &&
       metadata_offset < engine_offset + std::min<std::uint64_t>(engine_size, bytes.size())) {
-    return damaged("its metadata and its engine overlap");
+    throw damaged("its metadata and its engine overlap");
   }
-  if (engine_size == 0) return damaged("its engine is empty");
+  if (engine_size == 0) throw damaged("its engine is empty");
   const auto metadata = bytes.subspan(metadata_offset, metadata_size);
   const auto engine = bytes.subspan(engine_offset, engine_size);
   out.metadata_json.assign(reinterpret_cast<const char*>(metadata.data()), metadata.size());
   std::optional<std::uint32_t> expected;
-  if (auto status = read_metadata(out.metadata_json, out, expected); !status.ok()) return status;
-  if (!first && out.aliases.empty()) return damaged("it is a TR02 blob without aliased_io");
-  if (auto status = read_payload(engine, out); !status.ok()) return status;
+  read_metadata(out.metadata_json, out, expected);
+  if (!first && out.aliases.empty()) throw damaged("it is a TR02 blob without aliased_io");
+  read_payload(engine, out);
   if (out.kind == PayloadKind::host && expected && crc32(out.payload) != *expected) {
-    return damaged("its inner program is not the one that was exported (the CRC-32 differs)");
+    throw damaged("its inner program is not the one that was exported (the CRC-32 differs)");
   }
   out.content_hash = content_hash(engine, content_hash(metadata));
   out.engine_name = out.engine_name.empty() ? "engine" : file_name_part(out.engine_name);
-  return Status::success();
+  return out;
 }
 
 }  // namespace torchtrt_viz

@@ -65,7 +65,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/tensor.hpp"
 #include "core/visibility.hpp"
 
@@ -118,6 +118,6 @@ TORCHTRT_VIZ_API std::uint64_t content_hash(std::span<const std::byte> bytes, st
 
 // Every offset and size is checked before it is used; a damaged blob gives a message that names the field,
 // the value found and what was expected.
-TORCHTRT_VIZ_API Status parse_blob(std::span<const std::byte> bytes, EngineBlob& out);
+TORCHTRT_VIZ_API EngineBlob parse_blob(std::span<const std::byte> bytes);
 
 }  // namespace torchtrt_viz

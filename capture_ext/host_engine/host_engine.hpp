@@ -6,11 +6,11 @@
 
 #include "core/blob.hpp"
 #include "core/engine.hpp"
-#include "core/status.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 
 // `blob.payload` has to outlive the engine.
-Status make_host_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out);
+std::unique_ptr<Engine> make_host_engine(const EngineBlob& blob);
 
 }  // namespace torchtrt_viz

@@ -20,10 +20,7 @@ etdump::Dump decoded(const std::string& bytes) {
 }
 
 std::string dump_of(const EventLog& log, std::size_t first_block = 0) {
-  std::string out;
-  const auto status = write_etdump(log.snapshot(first_block), out);
-  CHECK(status.ok());
-  return out;
+  return write_etdump(log.snapshot(first_block));
 }
 
 struct Row {

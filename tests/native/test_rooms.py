@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "torch_ops": {"core", "executorch"},
     "bindings": {"columns", "core", "executorch", "formats", "tensorrt"},
 }
-GROUND = {"core/status.hpp", "core/visibility.hpp"}
+GROUND = {"core/error.hpp", "core/visibility.hpp"}
 #: Libraries of others -> rooms and files that may include their headers.
 OTHERS = {
     "executorch/runtime/": ("executorch", "host_engine", "bindings"),

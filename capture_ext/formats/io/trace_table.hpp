@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 
@@ -27,8 +27,8 @@ struct TraceTable {
   std::span<const std::int64_t> dur_ns;
   std::vector<std::string> args;  // a JSON object for each span, "" for none; empty: none has any
 
-  // Columns of one length, rows that exist, no negative duration.
-  Status check() const;
+  // Throws unless the columns have one length, rows exist and no duration is negative.
+  void check() const;
 };
 
 }  // namespace torchtrt_viz

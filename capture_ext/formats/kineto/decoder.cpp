@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
-#include <system_error>
+#include <string>
 
+#include "core/error.hpp"
 #include "formats/kineto/extract.hpp"
 #include "formats/kineto/scan.hpp"
 #include "formats/kineto/steps.hpp"
@@ -33,7 +33,7 @@ Decoder::Decoder(Options options)
 Decoder::~Decoder() = default;
 
 void Decoder::refuse_after_end() const {
-  if (finished_) throw std::logic_error("the file was ended already: use a new decoder");
+  if (finished_) throw Error(Code::invalid_state, "the file was ended already: use a new decoder");
 }
 
 void Decoder::feed(std::string_view block) {
@@ -54,7 +54,7 @@ std::size_t Decoder::read(int descriptor, std::size_t most) {
     const ssize_t n = ::read(descriptor, text() + fill_, std::min(room(), most - total));
     if (n < 0) {
       if (errno == EINTR) continue;
-      throw std::system_error(errno, std::generic_category(), "reading the trace");
+      throw Error(Code::io_error, std::string("reading the trace: ") + std::strerror(errno));
     }
     if (n == 0) break;
     fill_ += static_cast<std::size_t>(n);

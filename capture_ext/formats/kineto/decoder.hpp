@@ -44,7 +44,6 @@ class Decoder {
   void feed(std::string_view block);
 
   // Reads the next `most` bytes from a file descriptor; returns how many came, 0 at the end of the file.
-  // Throws std::system_error.
   std::size_t read(int descriptor, std::size_t most);
 
   // Ends the file: after it the tables are final. Call once.

@@ -1,8 +1,8 @@
 #include "formats/kineto/interner.hpp"
 
 #include <cstring>
-#include <stdexcept>
 
+#include "core/error.hpp"
 #include "formats/kineto/hashing.hpp"
 
 namespace torchtrt_viz::kineto {
@@ -67,7 +67,7 @@ std::uint32_t Interner::code(std::string_view text) {
 
 std::uint32_t Interner::add(std::string_view text, std::uint64_t h, std::size_t slot) {
   if (text.size() > kNone || entries_.size() >= kNone - 1)
-    throw std::length_error("too many distinct strings");
+    throw Error(Code::not_supported, "too many distinct strings");
   entries_.push_back({h, arena_.size(), static_cast<std::uint32_t>(text.size())});
   arena_.append(text);
   slots_[slot] = size();

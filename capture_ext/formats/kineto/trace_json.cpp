@@ -71,8 +71,8 @@ std::string TraceJson::finish(std::string_view metadata) {
   return std::move(out_);
 }
 
-Status trace_json(const TraceTable& table, const std::string& metadata, std::string& out) {
-  if (auto status = table.check(); !status.ok()) return status;
+std::string trace_json(const TraceTable& table, const std::string& metadata) {
+  table.check();
   TraceJson json(TraceJson::Form::object);
   for (std::size_t i = 0; i < table.tracks.size(); ++i) {
     const auto& track = table.tracks[i];
@@ -86,8 +86,7 @@ Status trace_json(const TraceTable& table, const std::string& metadata, std::str
                track.pid, table.track[i] + 1, table.start_ns[i], table.dur_ns[i],
                table.args.empty() ? std::string_view() : table.args[i]);
   }
-  out = json.finish(metadata);
-  return Status::success();
+  return json.finish(metadata);
 }
 
 }  // namespace torchtrt_viz

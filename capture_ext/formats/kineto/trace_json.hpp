@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/status.hpp"
 #include "formats/io/trace_table.hpp"
 
 namespace torchtrt_viz {
@@ -36,6 +35,6 @@ class TraceJson {
 };
 
 // A whole table in the object form; `metadata` as for TraceJson::finish().
-Status trace_json(const TraceTable& table, const std::string& metadata, std::string& out);
+std::string trace_json(const TraceTable& table, const std::string& metadata);
 
 }  // namespace torchtrt_viz

@@ -173,9 +173,9 @@ void write_track(ProtoTrace& trace, const TraceTable& table, std::span<const std
 
 }  // namespace
 
-Status trace_protobuf(const TraceTable& table, std::optional<std::int64_t> unix_base_ns, std::string& out) {
-  if (auto status = table.check(); !status.ok()) return status;
-  out.clear();
+std::string trace_protobuf(const TraceTable& table, std::optional<std::int64_t> unix_base_ns) {
+  table.check();
+  std::string out;
   ProtoTrace trace(out);
   std::int64_t earliest = 0;
   for (const auto start : table.start_ns) earliest = std::min(earliest, start);
@@ -203,7 +203,7 @@ Status trace_protobuf(const TraceTable& table, std::optional<std::int64_t> unix_
                 track.thread, next_uuid);
     first = last;
   }
-  return Status::success();
+  return out;
 }
 
 }  // namespace torchtrt_viz

@@ -5,13 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "core/status.hpp"
 #include "formats/io/trace_table.hpp"
 
 namespace torchtrt_viz {
 
 // `unix_base_ns`: the wall clock at start_ns == 0. Spans of a track that overlap without nesting go to
 // further tracks of the same name.
-Status trace_protobuf(const TraceTable& table, std::optional<std::int64_t> unix_base_ns, std::string& out);
+std::string trace_protobuf(const TraceTable& table, std::optional<std::int64_t> unix_base_ns);
 
 }  // namespace torchtrt_viz
