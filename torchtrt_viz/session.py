@@ -162,6 +162,7 @@ world_size
 
     def _repr_html_(self) -> str:
         """Show a static summary; a small session is read for it, a large one only when it has been before."""
+        # slow to import with all that it needs
         from torchtrt_viz.report.static_session import session_static_html
 
         if "overview" not in self.computed and self.engine is None and self._stored_bytes() < _READ_TO_SHOW:
@@ -199,6 +200,7 @@ world_size
         >>> session.check()["state"].unique().tolist()
         ['ok']
         """
+        # slow to import with all that it needs
         from torchtrt_viz.formats.session.health import archive_damage, document_damage
 
         checked: list[RankFile] = []
@@ -245,6 +247,7 @@ world_size
         >>> session.overview().roles[["role", "ranks"]].to_dict("records")
         [{'role': 'prefill', 'ranks': 2}, {'role': 'decode', 'ranks': 2}]
         """
+        # slow to import: it needs orjson
         from torchtrt_viz.analysis.session.rank_overview import overview
 
         return overview(self, progress)
@@ -316,6 +319,7 @@ world_size
         >>> session.operators(top=1)[["role", "name", "ranks"]].to_dict("records")
         [{'role': 'decode', 'name': 'aten::addmm', 'ranks': 2}]
         """
+        # slow to import: it needs orjson
         from torchtrt_viz.analysis.session.rank_operators import session_operators
 
         return session_operators(self, per_rank=per_rank, by=by, kinds=kinds, sort=sort, top=top)
@@ -339,6 +343,7 @@ world_size
         >>> session.steps().query("step == 0")["rank"].tolist()
         [0, 1, 2, 3]
         """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.rank_steps import session_steps
 
         return session_steps(self)
@@ -362,6 +367,7 @@ world_size
         >>> session.collectives()["last_rank"].tolist()
         [1, 1, 3, 3]
         """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.rank_steps import session_collectives
 
         return session_collectives(self)
@@ -388,6 +394,7 @@ world_size
         >>> session.stragglers()["rank"].tolist()
         [1, 3, 0, 2]
         """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.rank_steps import stragglers
 
         return stragglers(self)
@@ -411,6 +418,7 @@ world_size
         >>> session.request_events()["phase"].unique().tolist()
         ['prefill', 'kv_send', 'decode', 'kv_recv']
         """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.request_flow import request_events
 
         return request_events(self)
@@ -434,6 +442,7 @@ world_size
         >>> session.requests()[["request", "prefill_rank", "decode_rank"]].head(1).to_dict("records")
         [{'request': 'r0', 'prefill_rank': 0, 'decode_rank': 2}]
         """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.request_flow import requests
 
         return requests(self)
@@ -516,6 +525,7 @@ world_size
         >>> session.to_html(folder / "session.html", ranks=[0, 3]).name
         'session.html'
         """
+        # slow to import: it needs orjson
         from torchtrt_viz.report.session_html import write_session_html
 
         return write_session_html(

@@ -54,6 +54,7 @@ class Trace(TraceData):
     """
 
     def _repr_html_(self) -> str:
+        # slow to import: it needs pandas
         from torchtrt_viz.report.static_html import static_html
 
         return static_html(self)
@@ -100,6 +101,7 @@ class Trace(TraceData):
         >>> trace.questions()[["question", "measured"]].loc[0].tolist()
         ['Which TensorRT and other delegate regions ran?', 'partly']
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.six_questions import questions
 
         return questions(self)
@@ -130,6 +132,7 @@ class Trace(TraceData):
         >>> trace.explain(top=1)["domain"].tolist()
         ['host']
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.findings import explain
 
         return explain(self, top=top, min_pct=min_pct)
@@ -148,6 +151,7 @@ class Trace(TraceData):
         >>> trace.summary()["section"].unique().tolist()
         ['capture', 'host', 'gpu', 'delegates', 'engines', 'warnings']
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.capture_summary import summary
 
         return summary(self)
@@ -168,6 +172,7 @@ class Trace(TraceData):
         >>> trace.host_gpu()["domain"].unique().tolist()
         ['both', 'host', 'gpu']
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.device.host_gpu_time import host_gpu
 
         return host_gpu(self)
@@ -212,6 +217,7 @@ class Trace(TraceData):
         >>> trace.operators(top=2)[["name", "calls"]].to_dict("records")
         [{'name': 'aten::linear', 'calls': 96}, {'name': 'aten::add', 'calls': 48}]
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.device.operator_tables import operators
 
         return operators(self, by=by, kinds=kinds, sort=sort, top=top)
@@ -245,6 +251,7 @@ class Trace(TraceData):
         >>> trace.kernels(by="operator", top=1)[["name", "operator"]].to_dict("records")
         [{'name': 'ampere_sgemm_128x64_tn', 'operator': 'aten::linear'}]
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.device.operator_tables import kernels
 
         return kernels(self, by=by, sort=sort, top=top)
@@ -273,6 +280,7 @@ class Trace(TraceData):
         >>> trace.delegates()[["delegate", "calls"]].to_dict("records")
         [{'delegate': 'head_0', 'calls': 4}]
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.engine.delegate_calls import delegates
 
         return delegates(self, sort=sort, top=top)
@@ -304,6 +312,7 @@ class Trace(TraceData):
         >>> trace.phases(rest=False)["phase"].tolist()
         ['torchtrt.input_binding', 'torchtrt.enqueue_host', 'torchtrt.output_staging', 'torchtrt.synchronize']
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.engine.delegate_calls import phases
 
         return phases(self, rest=rest, sort=sort, top=top)
@@ -343,6 +352,7 @@ class Trace(TraceData):
         >>> trace.layers(top=1)[["name", "domain"]].to_dict("records")
         [{'name': 'layer_sum_4', 'domain': 'gpu'}]
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.engine.layer_table import layers
 
         return layers(self, engine=engine, untimed=untimed, sort=sort, top=top)
@@ -362,6 +372,7 @@ class Trace(TraceData):
         >>> len(trace.memory())
         0
         """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.device.memory_use import memory
 
         return memory(self)
@@ -402,6 +413,7 @@ class Trace(TraceData):
         >>> trace.timeline(height=300)
         <Timeline of 839 events on 5 tracks>
         """
+        # slow to import: it needs anywidget
         from torchtrt_viz.widgets.timeline import Timeline
 
         return Timeline(self, height=height, theme=theme, color_by=color_by, whole_limit=whole_limit)
@@ -433,6 +445,7 @@ class Trace(TraceData):
         >>> sorted(trace.explore().tables)
         ['delegates', 'kernels', 'layers', 'operators', 'phases']
         """
+        # slow to import: it needs anywidget
         from torchtrt_viz.widgets.explore import Explorer
 
         return Explorer(self, height=height, theme=theme, color_by=color_by, whole_limit=whole_limit)
@@ -483,6 +496,7 @@ class Trace(TraceData):
         >>> trace.to_html(folder / "report.html", title="Run 12").name
         'report.html'
         """
+        # slow to import with all that it needs
         from torchtrt_viz.report.html import write_html
 
         return write_html(
@@ -528,6 +542,7 @@ class Trace(TraceData):
         >>> trace.to_perfetto(folder / "run.pftrace").name
         'run.pftrace'
         """
+        # slow to import with all that it needs
         from torchtrt_viz.formats.perfetto.writer import write_perfetto
 
         return write_perfetto(self, path, format=format, args=args)

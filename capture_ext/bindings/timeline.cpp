@@ -3,7 +3,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
-#include <stdexcept>
+#include <span>
 
 #include "bindings/handover.hpp"
 #include "columns/name_search.hpp"

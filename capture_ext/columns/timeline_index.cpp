@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <string>
 
 #include "columns/lane_layout.hpp"
 #include "columns/marks.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 namespace {
@@ -19,20 +19,21 @@ constexpr std::int64_t kLastTime = std::numeric_limits<std::int64_t>::max();
 TimelineIndex::TimelineIndex(const TimelineColumns& columns) {
   const std::size_t n = columns.track.size();
   if (columns.start_ns.size() != n || columns.dur_ns.size() != n || columns.name.size() != n) {
-    throw std::invalid_argument("track, start_ns, dur_ns and name differ in length");
+    throw Error(Code::invalid_argument, "track, start_ns, dur_ns and name differ in length");
   }
   if (n >= std::numeric_limits<std::uint32_t>::max() / 2) {
-    throw std::length_error("the timeline index holds up to 2^31 spans");
+    throw Error(Code::not_supported, "the timeline index holds up to 2^31 spans");
   }
   const std::size_t tracks = columns.flat.size();
   std::vector<std::uint32_t> of_track(tracks + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t track = columns.track[i];
     if (track < 0 || static_cast<std::size_t>(track) >= tracks) {
-      throw std::invalid_argument("track " + std::to_string(track) + " outside 0.." + std::to_string(tracks));
+      throw Error(Code::invalid_argument,
+                  "track " + std::to_string(track) + " outside 0.." + std::to_string(tracks));
     }
-    if (columns.dur_ns[i] < 0) throw std::invalid_argument("a duration is negative");
-    if (columns.name[i] < -1) throw std::invalid_argument("a name code is below -1");
+    if (columns.dur_ns[i] < 0) throw Error(Code::invalid_argument, "a duration is negative");
+    if (columns.name[i] < -1) throw Error(Code::invalid_argument, "a name code is below -1");
     names_ = std::max(names_, static_cast<std::size_t>(columns.name[i] + 1));
     ++of_track[static_cast<std::size_t>(track) + 1];
   }
@@ -208,7 +209,8 @@ void TimelineIndex::wide(std::size_t from, std::size_t to, std::int64_t at_least
 
 const Lane& TimelineIndex::lane_at(std::int32_t lane) const {
   if (lane < 0 || static_cast<std::size_t>(lane) >= lanes_.size()) {
-    throw std::invalid_argument("lane " + std::to_string(lane) + " of " + std::to_string(lanes_.size()));
+    throw Error(Code::invalid_argument,
+                "lane " + std::to_string(lane) + " of " + std::to_string(lanes_.size()));
   }
   return lanes_[static_cast<std::size_t>(lane)];
 }

@@ -5,7 +5,6 @@
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -13,6 +12,7 @@
 #include "columns/lane_layout.hpp"
 #include "columns/marks.hpp"
 #include "columns/timeline_index.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 namespace {
@@ -29,8 +29,8 @@ std::uint8_t shade(std::uint64_t part, std::uint64_t whole, bool any) {
 }
 
 std::vector<std::int64_t> edges_of(std::int64_t t0, std::int64_t t1, std::int32_t width) {
-  if (t1 <= t0) throw std::invalid_argument("a view needs t1 > t0");
-  if (width < 1 || width > 65536) throw std::invalid_argument("a view is 1 to 65536 columns wide");
+  if (t1 <= t0) throw Error(Code::invalid_argument, "a view needs t1 > t0");
+  if (width < 1 || width > 65536) throw Error(Code::invalid_argument, "a view is 1 to 65536 columns wide");
   std::vector<std::int64_t> edges(static_cast<std::size_t>(width) + 1);
   const auto range =
       static_cast<unsigned __int128>(static_cast<std::uint64_t>(t1) - static_cast<std::uint64_t>(t0));

@@ -256,8 +256,8 @@ def test_a_summary_without_scripts_lists_the_slowest_layers(corpus):
         assert f"{slowest['averageMs'] * 1000:.4g} µs" in text
 
 
-def test_eleven_thousand_detailed_layers_take_python_no_step_each(tmp_path):
-    """The work in Python is the same for any number of layers (its time: benchmarks/engine_files.py)."""
+def test_eleven_thousand_detailed_layers_take_as_many_steps_each_as_a_thousand_do(tmp_path):
+    """120 lines of Python a layer when this was written; what they take: benchmarks/engine_files.py."""
     side = [{"Name": "t", "Location": "Device", "Dimensions": [1, 64, 56, 56], "Format/Datatype": "Half"}]
     kept = {
         "Kernel": [3, 3],
@@ -284,9 +284,8 @@ def test_eleven_thousand_detailed_layers_take_python_no_step_each(tmp_path):
     assert len(engine.layers) == 11_329
     assert engine.layers["in_profile"].all()
     assert engine.layers["module"].iloc[-1] == "/block113"
-    work = [lines_run(lambda paths=paths: read(paths)) for paths in (few, many)]
-    print(work)
-    assert work[1] - work[0] < 10_329
+    of_few, of_many = (lines_run(lambda paths=paths: read(paths)) for paths in (few, many))
+    assert (of_many - of_few) / (11_329 - 1_000) < 150
 
 
 def test_every_file_of_the_corpus_is_recognised_and_loads(corpus):

@@ -32,6 +32,9 @@ OPEN_KEYWORDS = {
     "serving.rank.profiler.RankProfiler.annotate": "labels that are written into the range's name",
 }
 
+# What is still owed. An entry that is fulfilled fails as "XPASS(strict)": take it out then.
+SIGNATURES_OWED = ("examples.serving_pd.demo.run_demo",)
+
 
 @cache
 def plan() -> dict[str, set[str]]:
@@ -86,13 +89,13 @@ def folder_circles() -> list[tuple[str, ...]]:
 
 
 def test_folders_do_not_import_one_another_in_a_circle():
-    found = folder_circles()
-    assert not found, [
-        str(one)
-        for circle in found
-        for one in GRAPH.own
-        if {GRAPH.folder(one.importer), GRAPH.folder(one.imported)} <= set(circle)
-        and GRAPH.folder(one.importer) != GRAPH.folder(one.imported)
+    new = set(folder_circles())
+    assert not new, [
+        str(found)
+        for circle in new
+        for found in GRAPH.own
+        if {GRAPH.folder(found.importer), GRAPH.folder(found.imported)} <= set(circle)
+        and GRAPH.folder(found.importer) != GRAPH.folder(found.imported)
     ]
 
 

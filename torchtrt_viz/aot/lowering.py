@@ -66,7 +66,7 @@ class Layer:
 
     @property
     def ids(self) -> list[str]:
-        """Every event id that the host engine can emit for it (``capture_ext/executorch/blob.hpp``).
+        """Every event id that the host engine can emit for it (``capture_ext/core/blob.hpp``).
 
         Of a call that is reported by its parts, the ids go up to a bound of what XNNPACK can make of so many
         nodes (each may be wrapped in changes of layout or type).

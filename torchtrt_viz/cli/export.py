@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.model.schema import EVENTS
 from torchtrt_viz.report.table import write_table
@@ -36,8 +37,7 @@ SUFFIXES = {
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(path: str, to: str, output: Path | None, table: str, etrecord: str | None, force: bool) -> None:
     """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto)."""
-    # slow to import: it needs numpy and pandas
-    import torchtrt_viz as tv
+    # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
     loaded = tv.load(path, etrecord=etrecord, progress=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
 from torchtrt_viz.cli.output import heading, print_frame, print_questions, print_warnings
 from torchtrt_viz.report.columns import one_line
@@ -13,8 +14,6 @@ from torchtrt_viz.report.columns import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-    # slow to import: it needs numpy and pandas
-    import torchtrt_viz as tv
 
 TABLES = shown_in("terminal")
 """The tables of a trace that the terminal shows."""
@@ -44,8 +43,7 @@ def command(
     strict: bool,
 ) -> None:
     """Print what PATHS (a trace, an archive, a folder, several files) hold."""
-    # slow to import: it needs numpy and pandas
-    import torchtrt_viz as tv
+    # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
     loaded = tv.load(

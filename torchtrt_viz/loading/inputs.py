@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
 from torchtrt_viz.formats.io.progress import Progress
+from torchtrt_viz.formats.io.remote import open_url
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.stored import InMemory, Stored, copy_of
 from torchtrt_viz.loading.walk import MAX_FILES, File, walk, walk_remote
@@ -166,7 +167,6 @@ def _open_path(item: str | PathLike[str]) -> tuple[str, list[File], bool]:
         local = _local_path(text)
         if local is None:
             # reads through fsspec, an optional dependency
-            from torchtrt_viz.formats.io.remote import open_url
 
             remote = open_url(text)
             if remote.is_folder:

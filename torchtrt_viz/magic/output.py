@@ -60,7 +60,7 @@ def reference(name: str, namespace: Mapping[str, Any]) -> Trace:
     OptionError
         When nothing suitable has that name.
     """
-    # slow to import: they need numpy
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import Capture, last
     from torchtrt_viz.trace import Trace
 
@@ -142,7 +142,7 @@ def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
 
 def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trace | None) -> tuple[str, str]:
     """Return the static report as text and as HTML."""
-    # slow to import: it needs numpy
+    # slow to import: it needs pandas
     from torchtrt_viz.report.static_html import static_html, static_text
 
     trace = capture.trace
@@ -217,7 +217,7 @@ def _section(heading: str, table: str, frame: pd.DataFrame, columns: Sequence[st
 
 
 def _comparison(before: Trace, after: Trace) -> _Section:
-    # slow to import: it needs numpy and pandas
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.runs.comparison import compare
 
     table = compare(before, after)

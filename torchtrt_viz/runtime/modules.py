@@ -50,7 +50,13 @@ def capture_module() -> ModuleType:
 
 def _recorded_build() -> dict[str, str] | None:
     """Versions written beside the extension when it was built, for when it cannot even be loaded."""
-    path = Path(next(iter(native_package.__path__))) / "built_with.json"
+    import json
+    from pathlib import Path
+
+    # the folder of the compiled modules, wherever the package lies
+    import torchtrt_viz._native as package
+
+    path = Path(next(iter(package.__path__))) / "built_with.json"
     if not path.is_file():
         return None
     found: dict[str, str] = json.loads(path.read_text())

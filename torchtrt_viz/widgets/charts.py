@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz.analysis import delegate_gaps, flame_graph, idle_gaps
+from torchtrt_viz.analysis import iterations as table
 from torchtrt_viz.analysis.device.host_gpu_time import host_gpu as host_gpu_table
 from torchtrt_viz.analysis.device.memory_use import memory as memory_table
 from torchtrt_viz.analysis.device.operator_tables import kernels as kernel_table
@@ -199,9 +201,6 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
     OptionError
         For another level.
     """
-    # slow to import: it needs pandas
-    from torchtrt_viz.analysis import delegate_gaps, idle_gaps
-
     if level == "delegates":
         frame = delegate_gaps(trace)
         groups = [("host time between delegate calls", frame["dur_ns"], HOST[0])]
@@ -250,9 +249,6 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
 
 def iterations(trace: TraceData, *, height: int = 360) -> go.Figure:
     """Length of every iteration, and their distribution; warm-up is drawn apart."""
-    # slow to import: it needs pandas
-    from torchtrt_viz.analysis import iterations as table
-
     frame = table(trace)
     figure = _figure("Iterations", height)
     scale, unit = _scale(frame["dur_ns"])
@@ -314,9 +310,6 @@ def modules(
     OptionError
         For another kind or value.
     """
-    # slow to import: it needs pandas
-    from torchtrt_viz.analysis import flame_graph
-
     go = _plotly()
     if kind not in ("icicle", "treemap"):
         raise OptionError("kind", kind, "one of 'icicle', 'treemap'")
