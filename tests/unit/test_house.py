@@ -32,9 +32,6 @@ OPEN_KEYWORDS = {
     "serving.rank.profiler.RankProfiler.annotate": "labels that are written into the range's name",
 }
 
-# What is still owed. An entry that is fulfilled fails as "XPASS(strict)": take it out then.
-SIGNATURES_OWED = ("examples.serving_pd.demo.run_demo",)
-
 
 @cache
 def plan() -> dict[str, set[str]]:

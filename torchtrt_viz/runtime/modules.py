@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import torchtrt_viz._native as native_package
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import CompatibilityError, MissingDependencyError, TorchTrtVizError
 from torchtrt_viz.runtime.tensorrt_libraries import point_to_libraries

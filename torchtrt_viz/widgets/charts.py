@@ -7,7 +7,6 @@ from files: they are escaped, since plotly reads some markup.
 from __future__ import annotations
 
 import html
-import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -460,4 +459,6 @@ def _begin(trace: TraceData) -> int:
 
 
 def _hash(name: Any) -> int:
+    import zlib
+
     return zlib.crc32(str(name).encode("utf-8", "replace"))

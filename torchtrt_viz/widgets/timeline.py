@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterable, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -304,6 +304,8 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def save_picture(self, path: str | PathLike[str]) -> None:
         """Save what the browser shows as PNG; the file appears when the browser has answered."""
+        from os import fspath
+
         number = uuid.uuid4().hex
         self._pictures[number] = fspath(path)
         self.send({"event": "picture", "id": number})
