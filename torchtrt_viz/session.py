@@ -261,7 +261,7 @@ world_size
         Parameters
         ----------
         top
-            Most sentences.
+            Largest number of findings.
 
         Returns
         -------

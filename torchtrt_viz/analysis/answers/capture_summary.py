@@ -30,7 +30,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
         One row per total of a capture; host and GPU figures stand in sections of their own and are never
         added.
 
-    Host and GPU figures stand in sections of their own and are never added.
+        Host and GPU figures stand in sections of their own and are never added.
 
     Examples
     --------

@@ -30,7 +30,7 @@ def iterations(trace: TraceData) -> pd.DataFrame:
     pandas.DataFrame
         One row per execution of a method, or per profiler step where there are none.
 
-    No row when the capture has neither.
+        No row when the capture has neither.
 
     Examples
     --------

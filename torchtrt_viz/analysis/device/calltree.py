@@ -58,7 +58,7 @@ def call_tree(
     pandas.DataFrame
         One row per path of names.
 
-    Overlapping spans of one thread are siblings.
+        Overlapping spans of one thread are siblings.
 
     Examples
     --------

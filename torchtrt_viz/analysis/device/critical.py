@@ -77,7 +77,7 @@ def critical_path(
     pandas.DataFrame
         One row per piece of the critical path, in order of time; each begins where the one before ended.
 
-    What host threads did on the path is said by :func:`torchtrt_viz.analysis.critical_path_summary`.
+        What host threads did on the path is said by :func:`torchtrt_viz.analysis.critical_path_summary`.
 
     Examples
     --------

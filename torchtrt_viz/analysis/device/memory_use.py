@@ -155,7 +155,7 @@ def memory_by_operator(
     pandas.DataFrame
         One row per device and innermost operator that allocated or released.
 
-    Needs the single events of torch.profiler (``profile_memory=True``); no row without them.
+        Needs the single events of torch.profiler (``profile_memory=True``); no row without them.
 
     Examples
     --------

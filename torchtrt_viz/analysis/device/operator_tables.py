@@ -56,7 +56,7 @@ def operators(
     pandas.DataFrame
         One row per operator on the host, by name.
 
-    Only measured spans on the host are counted. An empty trace gives an empty frame.
+        Only measured spans on the host are counted. An empty trace gives an empty frame.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def temporal_breakdown(trace: TraceData, *, per_device: bool = True) -> pd.DataF
     pandas.DataFrame
         One row per device, its time divided into compute, communication, copies and idle.
 
-    No row when the trace holds no device work.
+        No row when the trace holds no device work.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def overlap(trace: TraceData) -> pd.DataFrame:
     pandas.DataFrame
         One row per device: communication hidden under computation.
 
-    No row when the trace holds no device work.
+        No row when the trace holds no device work.
 
     Examples
     --------

@@ -115,7 +115,7 @@ def copy_bandwidth(trace: TraceData) -> pd.DataFrame:
     pandas.DataFrame
         One row per change of the bandwidth of copies, per device and direction.
 
-    Copies without a recorded size, or without duration, are left out.
+        Copies without a recorded size, or without duration, are left out.
 
     Examples
     --------

@@ -220,7 +220,7 @@ def phases(
     pandas.DataFrame
         One row per delegate and phase of its calls.
 
-    Phases outside a delegate call, and delegates without phases, have no rows.
+        Phases outside a delegate call, and delegates without phases, have no rows.
 
     Examples
     --------

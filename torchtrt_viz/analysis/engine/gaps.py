@@ -141,7 +141,7 @@ def orchestration(trace: TraceData) -> pd.DataFrame:
     pandas.DataFrame
         Three rows: what executions of methods spent in delegates, in operators and in neither.
 
-    No row when the trace holds no executions of methods, or a method whose parts are not recorded.
+        No row when the trace holds no executions of methods, or a method whose parts are not recorded.
 
     Examples
     --------

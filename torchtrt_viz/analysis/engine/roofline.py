@@ -149,7 +149,7 @@ def engine_roofline(
     pandas.DataFrame
         One row per layer of a described engine, against a device's limits.
 
-    Only engines whose description is in the trace have rows.
+        Only engines whose description is in the trace have rows.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def session_findings(made: OverviewFrames, *, top: int = 6) -> pd.DataFrame:
     made
         The session's tables.
     top
-        Most sentences.
+        Largest number of findings.
 
     Returns
     -------
