@@ -45,6 +45,7 @@ def engine() -> Iterator[PDEngine]:
 
 def test_answers_are_those_of_the_model_run_in_one_place(engine):
     import torch
+
     from torchtrt_viz.examples.serving_pd.model import KVCache, ModelSize, TinyTransformer
 
     size = ModelSize()

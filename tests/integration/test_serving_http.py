@@ -442,6 +442,7 @@ def test_waiting_clients_are_few(backend, url):
 def test_a_session_of_an_engine_in_another_thread(tmp_path):
     pytest.importorskip("torch")
     import torch
+
     from torchtrt_viz.serving import LocalProfiler
 
     profiling = LocalProfiler(settings=quick(control_timeout_s=120))

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torchtrt_viz as tv
 from torch.profiler import ProfilerActivity, profile, schedule
+
+import torchtrt_viz as tv
 from torchtrt_viz.errors import CaptureError
 
 Outcome = dict[str, Any]

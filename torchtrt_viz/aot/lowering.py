@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
 from torchtrt_viz.aot.kernels import describe, host_kernels, kernel_of, operator_name, xnnpack_groups
 from torchtrt_viz.errors import CaptureError
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.utils import tag_constant_data
+
 from torchtrt_viz.aot.backend import TensorRTBackend
 from torchtrt_viz.aot.kernels import kernel_of, operator_name, xnnpack_groups
 from torchtrt_viz.aot.specs import ALIAS_META, check_specs, compile_specs

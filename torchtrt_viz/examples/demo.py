@@ -17,6 +17,7 @@ from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionErro
 
 if TYPE_CHECKING:
     import torch
+
     from torchtrt_viz.aot.program import ExportedFile
     from torchtrt_viz.captures import Capture
     from torchtrt_viz.trace import Trace
