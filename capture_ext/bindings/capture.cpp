@@ -300,6 +300,7 @@ void bind_writers(nb::module_& m) {
           throw nb::value_error("names, total_ns and median_ns differ in length");
         }
         std::vector<tv::LayerTotal> rows;
+        rows.reserve(names.size());
         for (std::size_t i = 0; i < names.size(); ++i) {
           rows.push_back({names[i], total_ns.data()[i],
                           median_ns ? std::optional<std::int64_t>(median_ns->data()[i]) : std::nullopt});

@@ -234,7 +234,7 @@ NB_MODULE(etdump, m) {
 
   m.def(
       "recognise",
-      [](nb::bytes head) {
+      [](const nb::bytes& head) {
         return etdump::recognise({static_cast<const std::uint8_t*>(head.data()), head.size()});
       },
       nb::arg("head"), "Tell whether these are the first bytes of an ETDump.");

@@ -15,7 +15,7 @@ using namespace nb::literals;
 using namespace torchtrt_viz::bindings;
 using torchtrt_viz::LayerTimes;
 
-NB_MODULE(layer_times, m) {
+NB_MODULE(layer_times, m) {  // NOLINT(performance-unnecessary-value-param): the macro's
   m.doc() = "Layer times as a TensorRT profiler reports them, in columns.";
   translate_failures();
   nb::class_<LayerTimes>(m, "LayerTimes")

@@ -105,7 +105,7 @@ TimelineIndex::TimelineIndex(const TimelineColumns& columns) {
   lanes_of_track_[tracks] = static_cast<std::uint32_t>(lanes_.size());
 
   std::vector<std::int64_t> counts(names_ + 1);  // shifted by one: spans without a name come first
-  for (const std::int32_t name : name_) ++counts[static_cast<std::size_t>(name + 1)];
+  for (const std::int32_t name : name_) ++counts[static_cast<std::size_t>(std::int64_t{name} + 1)];
   name_counts_.assign(counts.begin() + 1, counts.end());
 
   std::size_t whole = n;
@@ -309,7 +309,7 @@ Totals TimelineIndex::totals(std::int64_t t0, std::int64_t t1, std::span<const s
   for (const std::int32_t lane : lanes) {
     const auto [from, to] = in_sight(lane_at(lane), t0, t1 == kLastTime ? t1 : t1 + 1);
     for (std::size_t i = from; i < to; ++i) {
-      const auto name = static_cast<std::size_t>(name_[i] + 1);
+      const auto name = static_cast<std::size_t>(std::int64_t{name_[i]} + 1);
       ++count[name];
       const std::int64_t first = std::max(start_[i], t0);
       const std::int64_t last = std::min(end(i), t1);

@@ -25,6 +25,8 @@ std::uint8_t shade(std::uint64_t part, std::uint64_t whole, bool any) {
   if (!any) return 0;
   if (whole == 0) return 255;  // a view finer than the clock: the column lies inside a span
   const double share = static_cast<double>(part) / static_cast<double>(whole);
+  // Shares are positive, and std::lround is a call for every cell.
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
   return static_cast<std::uint8_t>(std::clamp(static_cast<int>(share * 255.0 + 0.5), 1, 255));
 }
 
@@ -48,7 +50,7 @@ class LocalNames {
       : local_(known + 1, kTooManyNames), out_(out) {}
 
   std::uint16_t operator()(std::int32_t code) {
-    std::uint16_t& local = local_[static_cast<std::size_t>(code + 1)];
+    std::uint16_t& local = local_[static_cast<std::size_t>(std::int64_t{code} + 1)];
     if (local == kTooManyNames && out_.size() < kTooManyNames) {
       local = static_cast<std::uint16_t>(out_.size());
       out_.push_back(code);

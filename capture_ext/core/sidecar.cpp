@@ -218,6 +218,7 @@ std::vector<std::string> Sidecar::unique_layer_names() const {
   std::unordered_map<std::string_view, int> uses;
   for (const auto& layer : layers_) uses[layer.name] += 1;
   std::vector<std::string> names;
+  names.reserve(layers_.size());
   for (const auto& layer : layers_)
     names.push_back(uses[layer.name] > 1 ? layer.name + " [" + layer.id + "]" : layer.name);
   return names;

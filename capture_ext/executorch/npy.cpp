@@ -38,7 +38,7 @@ std::string_view value_of(std::string_view header, std::string_view key) {
   const auto at = header.find(key);
   if (at == std::string_view::npos) return {};
   auto rest = header.substr(at + key.size());
-  const auto begin = rest.find_first_not_of(" ");
+  const auto begin = rest.find_first_not_of(' ');
   return begin == std::string_view::npos ? std::string_view() : rest.substr(begin);
 }
 

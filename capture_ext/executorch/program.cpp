@@ -296,6 +296,7 @@ void Program::clear() {
 std::vector<EngineInfo> Program::engines() {
   const std::lock_guard lock(notes_mutex_);
   std::vector<EngineInfo> out;
+  out.reserve(engines_.size());
   for (const auto& engine : engines_) out.push_back(engine->info());
   return out;
 }

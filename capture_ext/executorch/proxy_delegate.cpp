@@ -104,6 +104,7 @@ class ProxyBackend final : public rt::BackendInterface {
                                  rt::Span<const rt::BackendOption>(passed.data(), passed.size()));
     auto made = backend_.init(inner, processed, specs);
     if (!made.ok()) return made.error();
+    auto wrapped = std::make_unique<WrappedEngine>(backend_, id_, *made);  // destroys the handle from here on
 
     auto handle = std::make_unique<Handle>();
     identity.method = context.get_method_name() == nullptr ? "" : context.get_method_name();
@@ -112,7 +113,6 @@ class ProxyBackend final : public rt::BackendInterface {
     identity.name = id_;
     identity.runtime = id_;
     identity.owner = "executorch";
-    auto wrapped = std::make_unique<WrappedEngine>(backend_, id_, *made);
     handle->wrapped = wrapped.get();
     handle->engine = InstrumentedEngine::create(std::move(wrapped), std::move(identity), std::move(options));
     handle->metadata = delegate_metadata(handle->engine->entry()->info());
@@ -202,6 +202,7 @@ std::vector<std::pair<std::string, std::string>> proxies() {
   auto& known = all_proxies();
   const std::lock_guard lock(known.mutex);
   std::vector<std::pair<std::string, std::string>> out;
+  out.reserve(known.all.size());
   for (const auto& proxy : known.all) out.emplace_back(proxy->wrapper(), proxy->id());
   return out;
 }

@@ -152,7 +152,9 @@ void* stream_of(const std::optional<at::Device>& device) {
   return handle == nullptr ? kDefaultStream : handle;
 }
 
-std::vector<at::Tensor> execute_engine(at::TensorList inputs, const at::Tensor& blob, std::string name) {
+std::vector<at::Tensor> execute_engine(
+    at::TensorList inputs, const at::Tensor& blob,
+    std::string name) {  // NOLINT(performance-unnecessary-value-param): torch's
   const auto loaded = find(blob, name);
   auto& engine = *loaded->engine;
   const auto entered_ns = engine.may_measure() ? monotonic_ns() : 0;
@@ -184,6 +186,7 @@ std::vector<at::Tensor> execute_engine(at::TensorList inputs, const at::Tensor& 
   }
   translated([&] { engine.call(in, out, stream_of(device), nullptr, entered_ns); });
   std::vector<at::Tensor> result;
+  result.reserve(outputs.size());
   for (auto& output : outputs) result.push_back(std::move(output.tensor));
   return result;
 }

@@ -218,6 +218,7 @@ class Reader {
   void describe(std::string_view name, std::string_view type, std::string_view metadata) {
     std::string module = parsed_.module();
     std::vector<std::string_view> operators;
+    operators.reserve(parsed_.parts.size());
     for (const Part& part : parsed_.parts) operators.push_back(part.name());
     if (metadata.starts_with('{')) {
       host_metadata(metadata, module, operators);

@@ -214,7 +214,7 @@ Part make_part(std::string_view text) {
 
 // Parts of one fused element, which may itself be a pointwise fusion, nested as deep as is plausible.
 void add_parts(std::string_view text, std::vector<Part>& out, int depth = 0) {
-  if (depth >= kMostWrappers || !text.starts_with("PWN(") || !text.ends_with(")") || text.size() < 5) {
+  if (depth >= kMostWrappers || !text.starts_with("PWN(") || !text.ends_with(')') || text.size() < 5) {
     out.push_back(make_part(text));
     return;
   }
@@ -378,7 +378,7 @@ void parse_name(std::string_view name, LayerName& out) {
       if (out.wrapper == Wrapper::kNone) out.wrapper = Wrapper::kHelper;
       name.remove_prefix(helper);
     } else {
-      if (name.starts_with("PWN(") && name.ends_with(")") && split_fusion(name).size() == 1 &&
+      if (name.starts_with("PWN(") && name.ends_with(')') && split_fusion(name).size() == 1 &&
           out.wrapper == Wrapper::kNone) {
         out.wrapper = Wrapper::kPointwise;
       }
