@@ -31,8 +31,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-
 import torch
+
 from torchtrt_viz.serving import LocalProfiler, ProfileConfig, RankIdentity, Settings
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, status_of, write_rank_meta
 from torchtrt_viz.serving.artifacts.staging import Job

@@ -74,6 +74,7 @@ def make_sidecars(folder: Path, program: Path, inputs: tuple, format: str) -> No
 
 def make_package(folder: Path, module, inputs: tuple, scratch: Path) -> None:
     import torch
+
     from torchtrt_viz._native import native
     from torchtrt_viz.aot import export_package, load_package
     from torchtrt_viz.examples.demo import EXCLUDED

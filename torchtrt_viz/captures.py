@@ -7,10 +7,13 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
+from torchtrt_viz.analysis.columns.engines import LAYERS
 from torchtrt_viz.capture.attach import LayerAttachment, attach_layers
 from torchtrt_viz.capture.capture_run import CaptureRun, last_run
+from torchtrt_viz.capture.columns import CAPTURE_SUMMARY
 from torchtrt_viz.capture.options import capture_options
 from torchtrt_viz.capture.program import LoadedProgram
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.trace import Trace
 
 if TYPE_CHECKING:
@@ -31,10 +34,6 @@ def profile(
     with_flops: bool = False,
 ) -> Capture:
     """Capture what runs in a ``with`` block: torch's activity, and every program and engine of the process.
-
-    >>> with torchtrt_viz.profile(level="layers") as capture:
-    ...     y = program(x)
-    >>> capture.trace.questions()
 
     Parameters
     ----------
@@ -62,6 +61,13 @@ def profile(
         For an option that cannot be; nothing has been started then.
     CaptureActiveError
         On entering, when another capture, or a torch profiler of the user's own, is running.
+
+    Examples
+    --------
+    >>> with tv.profile(level="layers", activities="none") as capture:
+    ...     y = program(*inputs)
+    >>> capture.trace.questions()["measured"].tolist()[:3]
+    ['yes', 'yes', 'yes']
     """
     return Capture(
         capture_options(
@@ -78,7 +84,13 @@ def profile(
 
 
 def last() -> Capture | None:
-    """Return the latest capture of the process, finished or running; None before the first."""
+    """Return the latest capture of the process, finished or running; None before the first.
+
+    Examples
+    --------
+    >>> tv.last() is capture
+    True
+    """
     return cast("Capture | None", last_run())
 
 
@@ -105,16 +117,40 @@ class Capture(CaptureRun):
         ------
         CaptureError
             While the capture is running.
+
+        Examples
+        --------
+        >>> sorted(capture.trace.spans["domain"].unique())
+        ['host']
         """
         return Trace.of(self.recorded)
+
+    @returns(CAPTURE_SUMMARY)
+    def summary(self) -> pd.DataFrame:
+        """Return what was captured, what it cost, and what could not be reached.
+
+        Costs are estimates from measured costs of one event in this process.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per fact.
+
+        Raises
+        ------
+        CaptureError
+            While the capture is running.
+
+        Examples
+        --------
+        >>> capture.summary().set_index("item").loc["level", "value"]
+        'phases'
+        """
+        return super().summary()
 
 
 class Program(LoadedProgram):
     """A loaded ExecuTorch program, its tracer and its engines, which live and die together.
-
-    >>> program = Program("model.pte", level="layers")
-    >>> y = program(x)
-    >>> program.trace().layers()
 
     A program that is loaded without ``level`` records nothing by itself; a capture
     (:func:`torchtrt_viz.profile`, ``%%trtprofile``) records what it runs inside the block, even if it was
@@ -154,6 +190,14 @@ class Program(LoadedProgram):
         For an option that cannot be.
     MissingDependencyError, CompatibilityError
         Without the executorch that the extension was built with.
+
+    Examples
+    --------
+    >>> with tv.Program(path, level="layers") as own:
+    ...     y = own(*inputs)
+    ...     layers = own.trace().layers()
+    >>> layers["domain"].unique().tolist()
+    ['host']
     """
 
     def trace(self) -> Trace:
@@ -163,6 +207,11 @@ class Program(LoadedProgram):
         ------
         CaptureError
             When the program records nothing: it was loaded without ``level``.
+
+        Examples
+        --------
+        >>> sorted(program.trace().delegates()["backend"].unique())
+        ['TensorRTBackend', 'XnnpackBackend']
         """
         return Trace.of(self.recorded())
 
@@ -177,22 +226,54 @@ class Attachment(LayerAttachment):
         ------
         CaptureError
             When nothing was reported; it says what may be the reason.
+
+        Examples
+        --------
+        >>> layers.trace().spans["timing"].unique().tolist()
+        ['aggregate']
         """
         return Trace.of(self.recorded())
 
-    def layers(self) -> pd.DataFrame:
-        """Return the table of layers: see :meth:`torchtrt_viz.Trace.layers`."""
-        return self.trace().layers()
+    @returns(LAYERS)
+    def layers(
+        self,
+        *,
+        engine: str | None = None,
+        untimed: bool = True,
+        sort: str | None = "total_ns",
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Return the table of layers of what was reported so far.
+
+        Parameters
+        ----------
+        engine, untimed, sort, top
+            As in :meth:`torchtrt_viz.Trace.layers`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per layer.
+
+        Raises
+        ------
+        CaptureError
+            When nothing was reported; it says what may be the reason.
+        OptionError
+            For an option that cannot be.
+
+        Examples
+        --------
+        >>> layers.layers(sort=None)[["name", "calls"]].head(1).to_dict("records")
+        [{'name': 'conv', 'calls': 1}]
+        """
+        return self.trace().layers(engine=engine, untimed=untimed, sort=sort, top=top)
 
 
 def attach(
     target: Any, *, name: str | None = None, asynchronous: bool = False, replace: bool = False
 ) -> Attachment:
     """Attach a layer profiler to an execution context, or to every context that a module holds.
-
-    >>> with attach(context) as layers:
-    ...     layers.context.execute_async_v3(stream)
-    >>> layers.trace().layers()
 
     Parameters
     ----------
@@ -211,5 +292,12 @@ def attach(
         When ``target`` is neither, or a module without engines.
     CaptureActiveError
         When a profiler is attached already and ``replace`` is not set.
+
+    Examples
+    --------
+    >>> with tv.attach(context) as layers:
+    ...     done = layers.context.execute_async_v3(stream)
+    >>> layers.layers()["name"].tolist()
+    ['conv', 'relu', 'conv']
     """
     return attach_layers(target, Attachment, name=name, asynchronous=asynchronous, replace=replace)

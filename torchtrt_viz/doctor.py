@@ -14,9 +14,27 @@ from importlib.util import find_spec
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.model.schema import Column, FrameSchema
 from torchtrt_viz.runtime.modules import capture_module
 
-__all__ = ["Finding", "examine"]
+__all__ = ["FINDINGS", "Finding", "examine"]
+
+FINDINGS = FrameSchema(
+    "doctor",
+    (
+        Column("area", "text", "core, capture, notebook, export, serving, cluster, tensorrt or gpu"),
+        Column("name", "text", "the thing looked at"),
+        Column(
+            "state",
+            "text",
+            "ok, missing (optional and not there) or broken (there, or needed, and not working)",
+        ),
+        Column("detail", "text", "version, place, or what went wrong"),
+        Column("cost", "text", "what cannot be done without it; empty when it is ok"),
+        Column("remedy", "text", "what to do; empty when it is ok"),
+    ),
+    "one row per thing that the product needs or can use on this machine",
+)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,10 @@ __all__ = [
     "OptionError",
     "OutputError",
     "OutputFolderError",
+    "RecordingLostError",
     "TorchTrtVizError",
     "TraceFormatError",
+    "WrongThreadError",
 ]
 
 
@@ -76,6 +78,14 @@ class CaptureError(TorchTrtVizError, RuntimeError):
 
 class CaptureActiveError(CaptureError):
     """A capture was asked for while another one is running in the process."""
+
+
+class WrongThreadError(CaptureError):
+    """A profiler was about to be used on another thread than its own, which would lose its data."""
+
+
+class RecordingLostError(CaptureError):
+    """What torch.profiler recorded is lost: another profiler took its session, or its thread has ended."""
 
 
 class OptionError(TorchTrtVizError, ValueError):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from os import PathLike
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.loading.load import load_data
@@ -12,16 +11,17 @@ from torchtrt_viz.session import Session
 from torchtrt_viz.trace import Trace
 
 if TYPE_CHECKING:
-    from torchtrt_viz.formats.io.options import Progress
+    from torchtrt_viz.formats.io.progress import Progress
+    from torchtrt_viz.loading.inputs import Input
 
 __all__ = ["load"]
 
 
 def load(
-    path_or_paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    path_or_paths: Input | Iterable[Input],
     *,
     format: str | None = None,
-    etrecord: str | PathLike[str] | None = None,
+    etrecord: Input | None = None,
     strict: bool = False,
     progress: Progress | bool | None = None,
     engine: str | None = None,
@@ -31,12 +31,26 @@ def load(
     Parameters
     ----------
     path_or_paths
-        A file (plain, gzip or zstandard), an archive, a folder, or several files. What it is, is told by
-        its content and not by its name.
+        What to read, or a list of such things. Each may be a single file (plain, gzip or zstandard), an
+        archive or a folder; what it is, is told by its content and not by its name. Given as
+
+        - a path: ``str`` or ``os.PathLike``. Details of events are read from the file when they are asked
+          for, so it should stay where it is;
+        - the content: ``bytes`` (kept, not copied), ``bytearray`` or ``memoryview`` (copied);
+        - a file object opened in binary mode, seekable or not. It is read from its current position to its
+          end and stays open; nothing is read from it afterwards;
+        - a URL that fsspec knows (``s3://``, ``https://``, ``memory://``, ``zip::...``, ...; needs the extra
+          ``remote``): a file, or a folder with everything below it. Messages and ``meta`` show it without
+          its user, password and query.
+
+        The content of file objects and URLs is copied, up to 4 MiB into memory and beyond that (at most
+        64 GiB) into a temporary file without a name, which is gone as soon as the trace is, or the process.
+        A session copies a rank when it reads it, not before.
     format
         Skip the sniffing: one of :data:`torchtrt_viz.formats.FORMATS`.
     etrecord
-        ETRecord of the program that wrote an ETDump: adds operator types, modules and source lines.
+        ETRecord of the program that wrote an ETDump, in any of these forms: adds operator types, modules and
+        source lines.
     strict
         Raise at the first damage. By default what is whole is loaded, and ``trace.meta["warnings"]`` says
         what was repaired or lost.
@@ -57,7 +71,10 @@ def load(
     TraceFormatError
         When nothing can be read; it names the file, the byte, what was expected, and what to do.
     OptionError
-        For an unknown ``format`` or ``engine``.
+        For an unknown ``format`` or ``engine``, and for what cannot be read at all: another type, a file
+        opened as text.
+    MissingDependencyError
+        For a URL without fsspec, or without the package that its protocol needs; it names the pip command.
     """
     data = load_data(
         path_or_paths, format=format, etrecord=etrecord, strict=strict, progress=progress, engine=engine

@@ -1,16 +1,22 @@
-"""`Session`: the traces of many ranks, each loaded when it is asked for."""
+"""`Session`: the traces of many ranks, each loaded when it is asked for.
+
+Analyses and reports import much: methods import them when they are called.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from torchtrt_viz.analysis.columns import sessions
 from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.rank_tasks import RankTrace
 from torchtrt_viz.model.repair import Repair
-from torchtrt_viz.model.session_data import KEY_COLUMNS, SessionData
+from torchtrt_viz.model.session_data import ANY, KEY_COLUMNS, Numbers, SessionData, Texts
 from torchtrt_viz.model.trace_data import TraceData
 from torchtrt_viz.trace import Trace
 
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.analysis.session.rank_overview import Overview
     from torchtrt_viz.loading.rank_files import RankFile
+    from torchtrt_viz.report.session_scene import Align
 
 __all__ = ["KEY_COLUMNS", "Session"]
 
@@ -26,27 +33,136 @@ _READ_TO_SHOW = 8 << 20
 
 
 class Session(SessionData):
-    """DOC"""
+    """The traces of many ranks, and tables over them.
+
+    Made by :func:`torchtrt_viz.load` of a folder, an archive or several files. Nothing but the ranks'
+    descriptions is held; ``session[rank]`` and ``session.trace(...)`` read a trace, and forget it when
+    the caller does.
+
+    Attributes
+    ----------
+    meta : dict
+        ``sources`` (what was loaded), ``manifests``, ``warnings`` (list of `Repair`: damaged and missing
+        ranks, traces that nothing tells apart), ``other_files`` (files that are no traces).
+    engine : str or None
+        "dask" when frames over ranks are computed as one task per rank.
+
+    Examples
+    --------
+    >>> session.ranks["role"].tolist()
+    ['prefill', 'prefill', 'decode', 'decode']
+    >>> session[2].meta["rank"]
+    2
+    """
 
     @classmethod
     def present(cls) -> Callable[[TraceData], TraceData]:
         """Return what makes a `Trace` of the frames that were read."""
         return Trace.of
 
-    def trace(self, rank: int | None = None, *, row: int | None = None, **wanted: Any) -> Trace:
-        """DOC"""
-        return cast(Trace, super().trace(rank, row=row, **wanted))
+    @property
+    @returns(sessions.RANKS)
+    def ranks(self) -> pd.DataFrame:
+        """The recordings of the session, one row each (a rank has one per recording cycle).
+
+        Missing values are what nothing says.
+
+        Examples
+        --------
+        >>> session.ranks["state"].value_counts().to_dict()
+        {'ok': 4}
+        """
+        return super().ranks
+
+    def trace(
+        self,
+        rank: int | None = None,
+        *,
+        row: int | None = None,
+        session: Texts = ANY,
+        role: Texts = ANY,
+        instance: Texts = ANY,
+        host: Texts = ANY,
+        cycle: Numbers = ANY,
+        stage: Texts = ANY,
+        state: Texts = ANY,
+        format: Texts = ANY,
+        what: Texts = ANY,
+        writer: Texts = ANY,
+        path: Texts = ANY,
+        pid: Numbers = ANY,
+        device: Texts = ANY,
+        world_size: Numbers = ANY,
+    ) -> Trace:
+        """Read one rank's trace.
+
+        Parameters
+        ----------
+        rank
+            The rank's number.
+        row
+            Row of :attr:`ranks`, instead of everything else.
+        session, role, instance, host, cycle, stage, state, format, what, writer, path, pid, device, \
+world_size
+            What tells the trace from others: values of these columns of :attr:`ranks`, as in :meth:`select`.
+
+        Raises
+        ------
+        KeyError
+            When no trace is so, or several are; the message lists them.
+        TraceFormatError
+            When the trace is missing, or nothing of it can be read.
+
+        Examples
+        --------
+        >>> session.trace(1).meta["rank"]
+        1
+        >>> session.trace(role="decode", rank=3).meta["rank"]
+        3
+        """
+        found = super().trace(
+            rank,
+            row=row,
+            session=session,
+            role=role,
+            instance=instance,
+            host=host,
+            cycle=cycle,
+            stage=stage,
+            state=state,
+            format=format,
+            what=what,
+            writer=writer,
+            path=path,
+            pid=pid,
+            device=device,
+            world_size=world_size,
+        )
+        return cast(Trace, found)
 
     def __getitem__(self, key: int | tuple[int, int]) -> Trace:
         """Read the trace of a rank, or of (rank, cycle)."""
         return cast(Trace, super().__getitem__(key))
 
     def traces(self) -> Iterator[tuple[RankTrace, Trace]]:
-        """DOC"""
+        """Read the traces one after the other; missing ones, and what is not one rank's work, are left out.
+
+        Yields
+        ------
+        (RankTrace, Trace)
+            What the session knows about the trace, and the trace. One that turns out to be unreadable is
+            left out, with a warning in ``meta["warnings"]``.
+
+        Examples
+        --------
+        >>> [file.rank for file, trace in session.traces()]
+        [0, 1, 2, 3]
+        """
         return cast("Iterator[tuple[RankTrace, Trace]]", super().traces())
 
     def _repr_html_(self) -> str:
         """Show a static summary; a small session is read for it, a large one only when it has been before."""
+        # slow to import with all that it needs
         from torchtrt_viz.report.static_session import session_static_html
 
         if "overview" not in self.computed and self.engine is None and self._stored_bytes() < _READ_TO_SHOW:
@@ -70,8 +186,21 @@ class Session(SessionData):
         except OSError:  # a recording has gone since
             return _READ_TO_SHOW
 
+    @returns(sessions.RANKS)
     def check(self) -> pd.DataFrame:
-        """Read every file to its end, archives against inventories; return the updated :attr:`ranks`."""
+        """Read every file to its end, archives against their inventories, and note what is damaged.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The updated :attr:`ranks`.
+
+        Examples
+        --------
+        >>> session.check()["state"].unique().tolist()
+        ['ok']
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.formats.session.health import archive_damage, document_damage
 
         checked: list[RankFile] = []
@@ -89,64 +218,328 @@ class Session(SessionData):
         self._ranks = None
         return self.ranks
 
+    # -- tables over ranks ---------------------------------------------------------------------------
+
     def overview(self, progress: Callable[[int, int], None] | None = None) -> Overview:
-        """All tables over ranks at once: see :func:`torchtrt_viz.analysis.session.rank_overview.overview`."""
+        """Compute all tables over ranks; every trace is read once.
+
+        The session keeps them, so that reports and :meth:`explain` need not read the ranks again.
+
+        Parameters
+        ----------
+        progress
+            Called with (ranks done, ranks in all) after each rank.
+
+        Returns
+        -------
+        Overview
+            Tables ``ranks``, ``totals``, ``roles``, ``by_role``, ``operators``, ``steps``, ``collectives``,
+            ``skew``, ``stragglers``, ``requests``, ``strips``; `torchtrt_viz.schema` documents each as
+            ``session.<name>`` (``skew`` as ``collective_skew``).
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.overview().roles[["role", "ranks"]].to_dict("records")
+        [{'role': 'prefill', 'ranks': 2}, {'role': 'decode', 'ranks': 2}]
+        """
+        # slow to import: it needs orjson
         from torchtrt_viz.analysis.session.rank_overview import overview
 
         return overview(self, progress)
 
+    @returns(sessions.EXPLAIN)
     def explain(self, *, top: int = 6) -> pd.DataFrame:
-        """What stands out over the ranks: see :mod:`torchtrt_viz.analysis.session.findings`.
+        """Say in sentences what stands out over the ranks.
 
         Tables that were computed before (by :meth:`overview`, :meth:`to_html`) are not computed again.
+
+        Parameters
+        ----------
+        top
+            Largest number of findings.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per finding.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.explain(top=1)["source"].tolist()
+        ['stragglers']
         """
         return (self.computed.get("overview") or self.overview()).explain(top=top)
 
-    def to_html(self, path: str | PathLike[str], **options: Any) -> None:
-        """Write a report that opens offline: see `torchtrt_viz.report.session_html.write_session_html`."""
-        from torchtrt_viz.report.session_html import write_session_html
+    @returns(sessions.OPERATORS_OVER_RANKS)
+    def operators(
+        self,
+        *,
+        per_rank: bool = False,
+        by: str | Sequence[str] = (),
+        kinds: Iterable[str] = ("operator",),
+        sort: str | None = "self_ns",
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Host operators over all ranks.
 
-        write_session_html(self, path, **options)
+        Parameters
+        ----------
+        per_rank
+            Return every rank's own table (``trace.operators()`` after the columns that name the rank) instead
+            of the sums: the schema's ``session.operators(per_rank=True)``.
+        by, kinds
+            What else tells rows apart, and kinds of host spans to count, as in `Trace.operators`.
+        sort, top
+            Column to sort by (largest first), and at most so many rows.
 
-    def operators(self, *, per_rank: bool = False, **options: Any) -> pd.DataFrame:
-        """Operators over ranks: see :func:`torchtrt_viz.analysis.session.rank_operators.session_operators`."""
+        Returns
+        -------
+        pandas.DataFrame
+            One row per operator, and role where there are several.
+
+        Raises
+        ------
+        OptionError
+            For a ``by``, ``kinds`` or ``sort`` that there is not.
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.operators(top=1)[["role", "name", "ranks"]].to_dict("records")
+        [{'role': 'decode', 'name': 'aten::addmm', 'ranks': 2}]
+        """
+        # slow to import: it needs orjson
         from torchtrt_viz.analysis.session.rank_operators import session_operators
 
-        return session_operators(self, per_rank=per_rank, **options)
+        return session_operators(self, per_rank=per_rank, by=by, kinds=kinds, sort=sort, top=top)
 
+    @returns(sessions.STEPS)
     def steps(self) -> pd.DataFrame:
-        """Steps of every rank: see :func:`torchtrt_viz.analysis.session.rank_steps.session_steps`."""
+        """Duration of each step on each rank, beside the median rank's.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per rank and step.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.steps().query("step == 0")["rank"].tolist()
+        [0, 1, 2, 3]
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.rank_steps import session_steps
 
         return session_steps(self)
 
+    @returns(sessions.COLLECTIVES)
     def collectives(self) -> pd.DataFrame:
-        """Collectives over ranks: see :func:`torchtrt_viz.analysis.session.rank_steps.session_collectives`."""
+        """Collectives over ranks: for whom the others waited. No clocks are compared.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per collective that the ranks of a group recorded equally often.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.collectives()["last_rank"].tolist()
+        [1, 1, 3, 3]
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.rank_steps import session_collectives
 
         return session_collectives(self)
 
+    @returns(sessions.STRAGGLERS)
     def stragglers(self) -> pd.DataFrame:
-        """Ranks behind the others: see :func:`torchtrt_viz.analysis.session.rank_steps.stragglers`."""
+        """Ranks by how much the others wait for them, or how far they are behind.
+
+        Where ranks meet in collectives, a slow rank makes every rank's steps equally long: whom the others
+        wait for shows in the collectives only. Ranks that work apart are told by their steps.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per rank, the one that others wait for most first.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.stragglers()["rank"].tolist()
+        [1, 3, 0, 2]
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.rank_steps import stragglers
 
         return stragglers(self)
 
+    @returns(sessions.REQUEST_EVENTS)
     def request_events(self) -> pd.DataFrame:
-        """Annotated work on requests: see :func:`torchtrt_viz.analysis.session.request_flow.request_events`."""
+        """Annotated work on requests, of all ranks.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per request and annotated range.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.request_events()["phase"].unique().tolist()
+        ['prefill', 'kv_send', 'decode', 'kv_recv']
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.request_flow import request_events
 
         return request_events(self)
 
+    @returns(sessions.REQUESTS)
     def requests(self) -> pd.DataFrame:
-        """Requests over prefill and decode: see :func:`torchtrt_viz.analysis.session.request_flow.requests`."""
+        """Requests over prefill and decode: what each rank spent on them, joined by their ids.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per request.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.requests()[["request", "prefill_rank", "decode_rank"]].head(1).to_dict("records")
+        [{'request': 'r0', 'prefill_rank': 0, 'decode_rank': 2}]
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.analysis.session.request_flow import requests
 
         return requests(self)
 
+    @returns(sessions.RANK_SUMMARY)
     def summary(self) -> pd.DataFrame:
-        """Totals of each rank: its ``trace.summary()``, under each other with the rank's columns."""
+        """Totals of each rank: its ``trace.summary()``, under each other with the rank's columns.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per rank and total.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.summary()["rank"].unique().tolist()
+        [0, 1, 2, 3]
+        """
         return self.map(_summary)
+
+    # -- views ---------------------------------------------------------------------------------------
+
+    def to_html(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        ranks: Sequence[int] | None = None,
+        timelines: int = 8,
+        align: Align = None,
+        max_spans: int = 1_000_000,
+        max_rows: int = 500,
+        height: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Path:
+        """Write a report that opens from disk, without a network or a kernel.
+
+        Every trace is read once for the tables, and a few again for the timeline. A session whose recordings
+        are all damaged has a page, too: it says so.
+
+        Parameters
+        ----------
+        path
+            File to write; it appears whole or not at all. Links lead from it to the recordings when they lie
+            in its folder, below it, or in the folder beside it.
+        title
+            Heading; the session's id by default.
+        ranks
+            Numbers of the ranks that the timeline shows. By default up to ``timelines`` recordings: of every
+            role the slowest and the fastest in turn.
+        timelines
+            See ``ranks``; at most 64, and 0 leaves the timeline out.
+        align
+            How recordings are placed beside each other: None (those of one host by its clock, others begin
+            at 0 each), "start", "clock" (by wall clocks as they are), or nanoseconds to add by host.
+        max_spans, max_rows, height
+            As in `Trace.to_html`.
+        progress
+            Called with (ranks read, ranks in all).
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Raises
+        ------
+        OptionError
+            For a rank that there is not, and numbers out of range.
+        OutputError
+            When the file cannot be written.
+
+        Examples
+        --------
+        >>> session.to_html(folder / "session.html", ranks=[0, 3]).name
+        'session.html'
+        """
+        # slow to import: it needs orjson
+        from torchtrt_viz.report.session_html import write_session_html
+
+        return write_session_html(
+            self,
+            path,
+            title=title,
+            ranks=ranks,
+            timelines=timelines,
+            align=align,
+            max_spans=max_spans,
+            max_rows=max_rows,
+            height=height,
+            progress=progress,
+        )
 
 
 def _summary(trace: Trace) -> pd.DataFrame:

@@ -1,10 +1,20 @@
-"""`Trace`: one capture of one process, as plain pandas frames."""
+"""`Trace`: one capture of one process, as plain pandas frames.
+
+Analyses, reports and widgets import pandas, numpy and more: methods import them when they are called.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY
+from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
+from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
+from torchtrt_viz.analysis.columns.memory_use import MEMORY
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.select import select
 from torchtrt_viz.model.trace_data import TraceData
@@ -19,9 +29,32 @@ __all__ = ["Repair", "Trace"]
 
 
 class Trace(TraceData):
-    """DOC"""
+    """One capture of one process (rank): its events as frames, tables about them, and views.
+
+    Made by :func:`torchtrt_viz.load`, by a capture, or from frames.
+
+    Attributes
+    ----------
+    spans, tracks, instants, counters, flows : pandas.DataFrame
+        The events; ``torchtrt_viz.schema.table("spans").describe()`` documents every column, and so on.
+    args, instant_args : Args
+        Per-event details of spans and instants, built on demand.
+    meta : dict
+        ``format``, ``sources`` (files), ``base_ns`` (Unix time in ns of ``start_ns == 0``, or None when it
+        is unknown), ``clock`` (what the base is and how clocks were aligned, in words), ``rank``,
+        ``versions``, ``synthetic`` (True for made-up data), ``warnings`` (list of `Repair`), and what else
+        the format records.
+
+    Examples
+    --------
+    >>> trace.spans["kind"].value_counts().head(3).to_dict()
+    {'runtime': 244, 'kernel': 240, 'operator': 216}
+    >>> trace.operators(top=3)["name"].tolist()
+    ['aten::linear', 'aten::add', 'aten::scaled_dot_product_attention']
+    """
 
     def _repr_html_(self) -> str:
+        # slow to import: it needs pandas
         from torchtrt_viz.report.static_html import static_html
 
         return static_html(self)
@@ -31,96 +64,485 @@ class Trace(TraceData):
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def select(self, mask: Any) -> Trace:
-        """Return a trace of the spans where ``mask`` is true (a boolean array, or rows).
+        """Return a trace of some of the spans, with their links.
 
         Links to spans that are left out become -1; tracks, instants and counters stay.
+
+        Parameters
+        ----------
+        mask
+            A boolean array or Series over ``spans``, or the numbers of rows.
+
+        Raises
+        ------
+        ValueError
+            For a boolean array of another length than ``spans``.
+
+        Examples
+        --------
+        >>> trace.select(trace.spans["domain"] == "gpu").spans["domain"].unique().tolist()
+        ['gpu']
         """
         return Trace.of(select(self, mask))
 
     # -- tables --------------------------------------------------------------------------------------
 
-    def operators(self, **options: Any) -> pd.DataFrame:
-        """Host operators by name: see :func:`torchtrt_viz.analysis.device.operator_tables.operators`."""
-        from torchtrt_viz.analysis.device.operator_tables import operators
+    @returns(QUESTIONS)
+    def questions(self) -> pd.DataFrame:
+        """Answer the six questions that a capture of a deployed model has to answer.
 
-        return operators(self, **options)
+        Returns
+        -------
+        pandas.DataFrame
+            One row per question.
 
-    def kernels(self, **options: Any) -> pd.DataFrame:
-        """Device work by name: see :func:`torchtrt_viz.analysis.device.operator_tables.kernels`."""
-        from torchtrt_viz.analysis.device.operator_tables import kernels
-
-        return kernels(self, **options)
-
-    def delegates(self, **options: Any) -> pd.DataFrame:
-        """Calls of delegates: see :func:`torchtrt_viz.analysis.engine.delegate_calls.delegates`."""
-        from torchtrt_viz.analysis.engine.delegate_calls import delegates
-
-        return delegates(self, **options)
-
-    def phases(self, **options: Any) -> pd.DataFrame:
-        """Phases inside delegate calls: see :func:`torchtrt_viz.analysis.engine.delegate_calls.phases`."""
-        from torchtrt_viz.analysis.engine.delegate_calls import phases
-
-        return phases(self, **options)
-
-    def layers(self, **options: Any) -> pd.DataFrame:
-        """Layers of engines: see :func:`torchtrt_viz.analysis.engine.layer_table.layers`."""
-        from torchtrt_viz.analysis.engine.layer_table import layers
-
-        return layers(self, **options)
-
-    def memory(self, **options: Any) -> pd.DataFrame:
-        """Memory over time: see :func:`torchtrt_viz.analysis.device.memory_use.memory`."""
-        from torchtrt_viz.analysis.device.memory_use import memory
-
-        return memory(self, **options)
-
-    def host_gpu(self, **options: Any) -> pd.DataFrame:
-        """Host and GPU time side by side: see :func:`torchtrt_viz.analysis.device.host_gpu_time.host_gpu`."""
-        from torchtrt_viz.analysis.device.host_gpu_time import host_gpu
-
-        return host_gpu(self, **options)
-
-    def questions(self, **options: Any) -> pd.DataFrame:
-        """Answer the six questions: see :func:`torchtrt_viz.analysis.answers.six_questions.questions`."""
+        Examples
+        --------
+        >>> trace.questions()[["question", "measured"]].loc[0].tolist()
+        ['Which TensorRT and other delegate regions ran?', 'partly']
+        """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.six_questions import questions
 
-        return questions(self, **options)
+        return questions(self)
 
-    def summary(self, **options: Any) -> pd.DataFrame:
-        """Totals of the capture: see :func:`torchtrt_viz.analysis.answers.capture_summary.summary`."""
-        from torchtrt_viz.analysis.answers.capture_summary import summary
+    @returns(EXPLAIN)
+    def explain(self, *, top: int = 3, min_pct: float = 3.0) -> pd.DataFrame:
+        """Say in sentences what matters most.
 
-        return summary(self, **options)
+        Parameters
+        ----------
+        top
+            How many findings.
+        min_pct
+            Findings with less at stake are not worth a sentence, percent.
 
-    def explain(self, **options: Any) -> pd.DataFrame:
-        """Say what matters most, in sentences: see :func:`torchtrt_viz.analysis.answers.findings.explain`."""
+        Returns
+        -------
+        pandas.DataFrame
+            One row per finding; none when nothing stands out.
+
+        Raises
+        ------
+        OptionError
+            For a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.explain(top=1)["domain"].tolist()
+        ['host']
+        """
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.findings import explain
 
-        return explain(self, **options)
+        return explain(self, top=top, min_pct=min_pct)
+
+    @returns(SUMMARY)
+    def summary(self) -> pd.DataFrame:
+        """Totals of the capture, host and GPU apart.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per total.
+
+        Examples
+        --------
+        >>> trace.summary()["section"].unique().tolist()
+        ['capture', 'host', 'gpu', 'delegates', 'engines', 'warnings']
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.answers.capture_summary import summary
+
+        return summary(self)
+
+    @returns(HOST_GPU)
+    def host_gpu(self) -> pd.DataFrame:
+        """Host time and GPU time side by side, each the length of a union of intervals.
+
+        Rows describe overlapping views of one time axis and must not be added to each other.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per view.
+
+        Examples
+        --------
+        >>> trace.host_gpu()["domain"].unique().tolist()
+        ['both', 'host', 'gpu']
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.device.host_gpu_time import host_gpu
+
+        return host_gpu(self)
+
+    @returns(OPERATORS)
+    def operators(
+        self,
+        *,
+        by: str | Sequence[str] = (),
+        kinds: Iterable[str] = ("operator",),
+        sort: str | None = "self_ns",
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Host operators by name.
+
+        Parameters
+        ----------
+        by
+            What else tells rows apart, one or several of shape, dtype, values, op_type, module, source,
+            stack, track, iteration, run_id, kind. Shapes, modules and stacks are read from the events'
+            details, which takes longer.
+        kinds
+            Kinds of host spans to count (``annotation``, ``runtime``, ``python``, ... as well as
+            ``operator``).
+        sort
+            Column to sort by, numbers largest first; None keeps the order of the names' codes.
+        top
+            At most so many rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per operator; an empty frame where none was recorded.
+
+        Raises
+        ------
+        OptionError
+            For a ``by``, ``kinds`` or ``sort`` that there is not, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.operators(top=2)[["name", "calls"]].to_dict("records")
+        [{'name': 'aten::linear', 'calls': 96}, {'name': 'aten::add', 'calls': 48}]
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.device.operator_tables import operators
+
+        return operators(self, by=by, kinds=kinds, sort=sort, top=top)
+
+    @returns(KERNELS)
+    def kernels(
+        self, *, by: str | Sequence[str] = (), sort: str | None = "total_ns", top: int | None = None
+    ) -> pd.DataFrame:
+        """Device work by name: kernels, copies, fills and collectives.
+
+        Parameters
+        ----------
+        by
+            What else tells rows apart: device, stream (the track's label), operator (the innermost operator
+            that launched the work), iteration.
+        sort, top
+            As in :meth:`operators`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per name; an empty frame where no device work was recorded.
+
+        Raises
+        ------
+        OptionError
+            For a ``by`` or ``sort`` that there is not, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.kernels(by="operator", top=1)[["name", "operator"]].to_dict("records")
+        [{'name': 'ampere_sgemm_128x64_tn', 'operator': 'aten::linear'}]
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.device.operator_tables import kernels
+
+        return kernels(self, by=by, sort=sort, top=top)
+
+    @returns(DELEGATES)
+    def delegates(self, *, sort: str | None = "host_total_ns", top: int | None = None) -> pd.DataFrame:
+        """Delegate instances: which ran, how often, and what their calls cost the host.
+
+        Parameters
+        ----------
+        sort, top
+            As in :meth:`operators`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per instance.
+
+        Raises
+        ------
+        OptionError
+            For a ``sort`` that is no column, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.delegates()[["delegate", "calls"]].to_dict("records")
+        [{'delegate': 'head_0', 'calls': 4}]
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.engine.delegate_calls import delegates
+
+        return delegates(self, sort=sort, top=top)
+
+    @returns(PHASES)
+    def phases(self, *, rest: bool = True, sort: str | None = None, top: int | None = None) -> pd.DataFrame:
+        """Host time inside delegate calls by phase.
+
+        Parameters
+        ----------
+        rest
+            Add a row per delegate for the time of its calls that no phase covers, so that shares sum to 100.
+        sort, top
+            As in :meth:`operators`; by default in the order in which delegates and their phases first ran.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per delegate and phase. Phases outside a delegate's call, and delegates without phases,
+            have none.
+
+        Raises
+        ------
+        OptionError
+            For a ``sort`` that is no column, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.phases(rest=False)["phase"].tolist()
+        ['torchtrt.input_binding', 'torchtrt.enqueue_host', 'torchtrt.output_staging', 'torchtrt.synchronize']
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.engine.delegate_calls import phases
+
+        return phases(self, rest=rest, sort=sort, top=top)
+
+    @returns(LAYERS)
+    def layers(
+        self,
+        *,
+        engine: str | None = None,
+        untimed: bool = True,
+        sort: str | None = "total_ns",
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Layers of engines, with their times and everything that the files say of them.
+
+        Parameters
+        ----------
+        engine
+            Only this engine (a value of column ``engine``); no row where the trace does not have it.
+        untimed
+            Also list layers that the engine's description names but nobody timed; their times are NA.
+        sort, top
+            As in :meth:`operators`; ``sort=None`` keeps the engine's order.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per layer.
+
+        Raises
+        ------
+        OptionError
+            For a ``sort`` that is no column, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.layers(top=1)[["name", "domain"]].to_dict("records")
+        [{'name': 'layer_sum_4', 'domain': 'gpu'}]
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.engine.layer_table import layers
+
+        return layers(self, engine=engine, untimed=untimed, sort=sort, top=top)
+
+    @returns(MEMORY)
+    def memory(self) -> pd.DataFrame:
+        """Memory over time, as a step function per device.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per change, by device, then time; none when the capture did not record memory
+            (torch.profiler's ``profile_memory=True``).
+
+        Examples
+        --------
+        >>> len(trace.memory())
+        0
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.device.memory_use import memory
+
+        return memory(self)
 
     # -- views ---------------------------------------------------------------------------------------
 
-    def timeline(self, **options: Any) -> Timeline:
-        """Return the interactive timeline widget: see :class:`torchtrt_viz.widgets.timeline.Timeline`."""
+    def timeline(
+        self,
+        *,
+        height: int = 420,
+        theme: str = "auto",
+        color_by: str = "name",
+        whole_limit: int = 300_000,
+    ) -> Timeline:
+        """Return the interactive timeline widget, to be shown in a notebook.
+
+        Parameters
+        ----------
+        height
+            Height of the lanes in pixels, 60 to 10000; fewer lanes take less.
+        theme
+            "auto" follows the notebook, or "light", "dark".
+        color_by
+            "name" gives every name its colour, "kind" every kind of work.
+        whole_limit
+            Traces of up to so many events are sent to the browser whole, which then zooms without the kernel;
+            larger ones stay in the kernel, which sends what the screen can show.
+
+        Raises
+        ------
+        OptionError
+            For a value that cannot be.
+        MissingDependencyError
+            Without anywidget (extra: lab).
+
+        Examples
+        --------
+        >>> trace.timeline(height=300)
+        <Timeline of 839 events on 5 tracks>
+        """
+        # slow to import: it needs anywidget
         from torchtrt_viz.widgets.timeline import Timeline
 
-        return Timeline(self, **options)
+        return Timeline(self, height=height, theme=theme, color_by=color_by, whole_limit=whole_limit)
 
-    def explore(self, **options: Any) -> Explorer:
-        """Return timeline and tables, linked: see :class:`torchtrt_viz.widgets.explore.Explorer`."""
+    def explore(
+        self,
+        *,
+        height: int = 360,
+        theme: str = "auto",
+        color_by: str = "name",
+        whole_limit: int = 300_000,
+    ) -> Explorer:
+        """Return the timeline and the tables, linked: rows chosen below mark their spans above.
+
+        Parameters
+        ----------
+        height, theme, color_by, whole_limit
+            Of the timeline, as in :meth:`timeline`.
+
+        Raises
+        ------
+        OptionError
+            For a value that cannot be.
+        MissingDependencyError
+            Without anywidget and ipywidgets (extra: lab).
+
+        Examples
+        --------
+        >>> sorted(trace.explore().tables)
+        ['delegates', 'kernels', 'layers', 'operators', 'phases']
+        """
+        # slow to import: it needs anywidget
         from torchtrt_viz.widgets.explore import Explorer
 
-        return Explorer(self, **options)
+        return Explorer(self, height=height, theme=theme, color_by=color_by, whole_limit=whole_limit)
 
-    def to_html(self, path: str | PathLike[str], **options: Any) -> None:
-        """Write a report that opens offline from disk: see :func:`torchtrt_viz.report.html.write_html`."""
+    def to_html(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str | None = None,
+        tables: Sequence[str] | None = None,
+        max_spans: int = 1_000_000,
+        max_rows: int = 500,
+        height: int | None = None,
+    ) -> Path:
+        """Write a report that opens from disk, without a network or a kernel: timeline, tables, warnings.
+
+        Parameters
+        ----------
+        path
+            File to write; it appears whole or not at all.
+        title
+            Heading; the file name of the trace by default.
+        tables
+            Which tables to include, in this order, such as ``["operators", "layers"]``; None: all that have
+            rows.
+        max_spans
+            Events that the timeline keeps one by one. In a longer trace the shortest spans are merged into
+            blocks that say so.
+        max_rows
+            Rows per table; the page says how many there are.
+        height
+            Most height of the timeline's lanes in pixels; by default what suits the window.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Raises
+        ------
+        OptionError
+            For a table that there is not, or ``max_spans`` below 1000.
+        OutputError
+            When the file cannot be written.
+
+        Examples
+        --------
+        >>> trace.to_html(folder / "report.html", title="Run 12").name
+        'report.html'
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.report.html import write_html
 
-        write_html(self, path, **options)
+        return write_html(
+            self,
+            path,
+            title=title,
+            tables=tables,
+            max_spans=max_spans,
+            max_rows=max_rows,
+            height=height,
+        )
 
-    def to_perfetto(self, path: str | PathLike[str], **options: Any) -> None:
-        """Write a Perfetto trace: see :func:`torchtrt_viz.formats.perfetto.writer.write_perfetto`."""
+    def to_perfetto(
+        self, path: str | PathLike[str], *, format: str | None = None, args: bool = False
+    ) -> Path:
+        """Write a Perfetto trace, which ``ui.perfetto.dev`` shows and `load` reads back.
+
+        Parameters
+        ----------
+        path
+            File to write; it appears whole or not at all.
+        format
+            "protobuf", or "json" (the trace-event format, which other tools read too: larger, and slower to
+            load). By default "json" for names that end in .json, else "protobuf".
+        args
+            Write the details of every span as well. They are read from the source for that, and may hold what
+            is not to be handed on.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Raises
+        ------
+        OptionError
+            For an unknown format.
+        OutputError
+            When the file cannot be written.
+
+        Examples
+        --------
+        >>> trace.to_perfetto(folder / "run.pftrace").name
+        'run.pftrace'
+        """
+        # slow to import with all that it needs
         from torchtrt_viz.formats.perfetto.writer import write_perfetto
 
-        write_perfetto(self, path, **options)
+        return write_perfetto(self, path, format=format, args=args)

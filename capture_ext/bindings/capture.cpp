@@ -19,18 +19,19 @@
 #include "bindings/capture_values.hpp"
 #include "bindings/engine_handle.hpp"
 #include "bindings/handover.hpp"
+#include "core/blob.hpp"
 #include "core/config.hpp"
 #include "core/instrumented_engine.hpp"
 #include "core/recorder.hpp"
 #include "core/sidecar.hpp"
-#include "core/trace_table.hpp"
-#include "core/trex_profile.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/delegate.hpp"
 #include "executorch/engine_factory.hpp"
 #include "executorch/program.hpp"
 #include "executorch/proxy_delegate.hpp"
 #include "executorch/ticks.hpp"
+#include "formats/engine/trex_profile.hpp"
+#include "formats/kineto/trace_json.hpp"
+#include "formats/perfetto/trace_protobuf.hpp"
 
 namespace tv = torchtrt_viz;
 namespace et = torchtrt_viz::et;
@@ -47,15 +48,18 @@ std::vector<et::InputValue> take_inputs(const nb::sequence& inputs, std::vector<
   return out;
 }
 
+template <typename Work>
+auto released(Work&& work) {
+  const nb::gil_scoped_release gil;
+  return work();
+}
+
 // Python's session: what it calls may wait, so the interpreter is let go first.
 class Session {
  public:
   Session(const std::string& path, const et::LoadOptions& options, et::Program::Settings settings) {
-    const auto error = [&] {
-      const nb::gil_scoped_release released;
-      return et::Program::load(path, options, settings, program_);
-    }();
-    raise_if(error);
+    const nb::gil_scoped_release released;
+    program_ = et::Program::load(path, options, settings);
   }
   ~Session() { close(); }
   Session(const Session&) = delete;
@@ -64,13 +68,11 @@ class Session {
   et::Program& program() { return *program_; }
 
   nb::dict method_meta(const std::string& method) {
-    et::MethodDescription meta;
-    raise_if(released([&] { return program_->describe(method, meta); }));
-    return give_method(meta);
+    return give_method(released([&] { return program_->describe(method); }));
   }
 
   void load_method(const std::string& method) {
-    raise_if(released([&] { return program_->load_method(method); }));
+    released([&] { program_->load_method(method); });
   }
 
   bool is_loaded(const std::string& method) {
@@ -81,8 +83,7 @@ class Session {
   nb::list run(const std::string& method, const nb::sequence& inputs) {
     std::vector<nb::object> keep;  // what the inputs point into
     const auto values = take_inputs(inputs, keep);
-    std::vector<et::OutputValue> outputs;
-    raise_if(released([&] { return program_->run(method, values, outputs); }));
+    auto outputs = released([&] { return program_->run(method, values); });
     nb::list out;
     for (auto& value : outputs) out.append(give_output(std::move(value)));
     return out;
@@ -94,12 +95,7 @@ class Session {
   }
 
   nb::bytes etdump(std::size_t first_block) {
-    std::string bytes;
-    const auto status = [&] {
-      const nb::gil_scoped_release released;
-      return program_->etdump(bytes, first_block);
-    }();
-    raise_if(status);
+    const auto bytes = released([&] { return program_->etdump(first_block); });
     return nb::bytes(bytes.data(), bytes.size());
   }
 
@@ -136,11 +132,6 @@ class Session {
   }
 
  private:
-  template <typename Work>
-  static et::ProgramError released(Work&& work) {
-    const nb::gil_scoped_release gil;
-    return work();
-  }
   std::unique_ptr<et::Program> program_;
 };
 
@@ -188,10 +179,7 @@ void bind_configuration(nb::module_& m) {
       "set_profile",
       [](std::optional<bool> execution, std::optional<std::string> level, std::optional<std::string> format,
          std::optional<std::string> path_prefix) {
-        std::uint64_t generation = 0;
-        raise_if(tv::change_config({execution, std::move(level), std::move(format), std::move(path_prefix)},
-                                   &generation));
-        return generation;
+        return tv::change_config({execution, std::move(level), std::move(format), std::move(path_prefix)});
       },
       nb::kw_only(), "execution"_a = nb::none(), "level"_a = nb::none(), "format"_a = nb::none(),
       "path_prefix"_a = nb::none());
@@ -202,13 +190,7 @@ void bind_configuration(nb::module_& m) {
     const nb::gil_scoped_release released;
     tv::InstrumentedEngine::apply_everywhere();
   });
-  m.def("flush_sidecars", [] {
-    const auto status = [] {
-      const nb::gil_scoped_release released;
-      return tv::flush_sidecars();
-    }();
-    raise_if(status);
-  });
+  m.def("flush_sidecars", [] { released([] { tv::flush_sidecars(); }); });
   m.def("engines", [] {
     std::vector<tv::EngineInfo> infos;
     for (const auto& entry : tv::registered_engines()) infos.push_back(entry->info());
@@ -227,9 +209,7 @@ void bind_backends(nb::module_& m) {
   });
   m.def(
       "wrap_backend",
-      [](const std::string& backend, const std::string& wrapper) {
-        raise_if(et::wrap_backend(backend, wrapper));
-      },
+      [](const std::string& backend, const std::string& wrapper) { et::wrap_backend(backend, wrapper); },
       "backend"_a, "wrapper"_a);
   m.def("proxies", [] {
     nb::list out;
@@ -245,21 +225,11 @@ void bind_backends(nb::module_& m) {
       "rename_backends",
       [](const nb::bytes& program, const std::map<std::string, std::string>& names) {
         std::string copy(program.c_str(), program.size());
-        std::map<std::string, std::size_t> renamed;
-        raise_if(et::rename_backends(std::as_writable_bytes(std::span(copy)), names, renamed));
+        const auto renamed = et::rename_backends(std::as_writable_bytes(std::span(copy)), names);
         return nb::make_tuple(nb::bytes(copy.data(), copy.size()), renamed);
       },
       "program"_a, "names"_a);
-  m.def(
-      "load_library",
-      [](const std::string& path) {
-        const auto status = [&] {
-          const nb::gil_scoped_release released;
-          return et::load_library(path);
-        }();
-        raise_if(status);
-      },
-      "path"_a);
+  m.def("load_library", [](const std::string& path) { released([&] { et::load_library(path); }); }, "path"_a);
 }
 
 void bind_recording(nb::module_& m) {
@@ -282,9 +252,7 @@ void bind_process(nb::module_& m) {
   m.def(
       "parse_blob",
       [](const nb::bytes& bytes) {
-        tv::EngineBlob blob;
-        raise_if(tv::parse_blob({static_cast<const std::byte*>(bytes.data()), bytes.size()}, blob));
-        return give_blob(blob);
+        return give_blob(tv::parse_blob({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
       },
       "blob"_a);
   m.def(
@@ -305,7 +273,7 @@ nb::bytes write_spans(const std::string& format, const std::vector<std::string>&
                       std::optional<ConstColumn<std::int32_t>> category, std::vector<std::string> args,
                       const std::string& metadata, std::optional<std::int64_t> unix_base_ns) {
   if (format != "json" && format != "protobuf") {
-    raise_if(tv::Status::refused("format", format, "'" + format + "'", "choose json or protobuf"));
+    throw tv::Error::refused("format", format, "'" + format + "'", "choose json or protobuf");
   }
   tv::TraceTable table;
   table.names = names;
@@ -317,13 +285,9 @@ nb::bytes write_spans(const std::string& format, const std::vector<std::string>&
   table.dur_ns = view(dur_ns);
   if (category) table.category = view(*category);
   table.args = std::move(args);
-  std::string out;
-  const auto status = [&] {
-    const nb::gil_scoped_release released;
-    return format == "json" ? tv::trace_json(table, metadata, out)
-                            : tv::trace_protobuf(table, unix_base_ns, out);
-  }();
-  raise_if(status);
+  const auto out = released([&] {
+    return format == "json" ? tv::trace_json(table, metadata) : tv::trace_protobuf(table, unix_base_ns);
+  });
   return nb::bytes(out.data(), out.size());
 }
 
@@ -333,9 +297,10 @@ void bind_writers(nb::module_& m) {
       [](std::int64_t calls, const std::vector<std::string>& names, const ConstColumn<std::int64_t>& total_ns,
          std::optional<ConstColumn<std::int64_t>> median_ns) {
         if (total_ns.shape(0) != names.size() || (median_ns && median_ns->shape(0) != names.size())) {
-          throw std::invalid_argument("names, total_ns and median_ns differ in length");
+          throw nb::value_error("names, total_ns and median_ns differ in length");
         }
         std::vector<tv::LayerTotal> rows;
+        rows.reserve(names.size());
         for (std::size_t i = 0; i < names.size(); ++i) {
           rows.push_back({names[i], total_ns.data()[i],
                           median_ns ? std::optional<std::int64_t>(median_ns->data()[i]) : std::nullopt});
@@ -353,6 +318,7 @@ void bind_writers(nb::module_& m) {
 
 NB_MODULE(capture, m) {
   m.doc() = "The capture extension: programs, the delegate, the process-wide configuration, clocks, writers.";
+  translate_failures();
   bind_session(m);
   bind_configuration(m);
   bind_backends(m);

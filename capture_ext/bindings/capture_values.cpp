@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 #include "bindings/handover.hpp"
@@ -34,9 +35,17 @@ constexpr Pair kTypes[] = {
 
 nb::object error_class(const char* name) { return nb::module_::import_("torchtrt_viz.errors").attr(name); }
 
-[[noreturn]] void raise(const nb::object& exception) {
+// In the words of the package's errors; `name` and `number` are the runtime's.
+void set_python_error(const Error& failure, const std::string& name, std::uint32_t number) {
+  nb::object exception;
+  if (const auto* refusal = failure.refusal()) {
+    exception = error_class("OptionError")(text(refusal->key), text(refusal->value), text(refusal->choices));
+  } else {
+    exception = error_class("CaptureError")(text(failure.what()));
+    exception.attr("error_name") = name;
+    exception.attr("code") = number;
+  }
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
-  throw nb::python_error();
 }
 
 std::string class_name(nb::handle item) {
@@ -124,20 +133,21 @@ const char* status_name(et::RunStatus status) {
 
 }  // namespace
 
-void raise_if(const et::ProgramError& error) {
-  if (error.ok()) return;
-  const auto& status = error.status;
-  if (status.refusal) {
-    const auto& refusal = *status.refusal;
-    raise(error_class("OptionError")(text(refusal.key), text(refusal.value), text(refusal.choices)));
-  }
-  nb::object exception = error_class("CaptureError")(text(status.message));
-  exception.attr("error_name") = error.name;
-  exception.attr("code") = error.code;
-  raise(exception);
+void translate_failures() {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const et::RuntimeError& failure) {
+        set_python_error(failure, failure.name(), failure.number());
+      } catch (const Error& failure) {
+        set_python_error(failure, {}, 0);
+      }
+    } catch (nb::python_error& failure) {  // the package's errors cannot be had
+      failure.restore();
+    }
+  });
 }
-
-void raise_if(const Status& status) { raise_if(et::ProgramError{status, {}, 0}); }
 
 et::InputValue take_input(nb::handle item, std::size_t i, std::vector<nb::object>& keep) {
   if (PyBool_Check(item.ptr())) return item.ptr() == Py_True;

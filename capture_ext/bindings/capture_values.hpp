@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "core/blob.hpp"
+#include "core/error.hpp"
 #include "core/recorder.hpp"
-#include "core/status.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/program.hpp"
 
 namespace torchtrt_viz::bindings {
 
 namespace nb = nanobind;
 
-// OptionError for refused options, CaptureError with `error_name` and `code` for everything else.
-void raise_if(const et::ProgramError& error);
-void raise_if(const Status& status);
+// Call once: failures of ours become OptionError for refused options, CaptureError with `error_name` and
+// `code` for everything else.
+void translate_failures();
 
 // What the value points into is added to `keep`.
 et::InputValue take_input(nb::handle item, std::size_t i, std::vector<nb::object>& keep);

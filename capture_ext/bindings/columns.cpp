@@ -1,6 +1,6 @@
 // Module torchtrt_viz._native.columns: algorithms over whole columns.
-#include <stdexcept>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
 #include "bindings/timeline.hpp"
 #include "columns/nesting.hpp"
@@ -11,13 +11,14 @@ using namespace torchtrt_viz::bindings;
 
 NB_MODULE(columns, m) {
   m.doc() = "Algorithms over whole columns of spans.";
+  translate_failures();
 
   m.def(
       "nest",
       [](const ConstColumn<std::int32_t>& track, const ConstColumn<std::int64_t>& start_ns,
          const ConstColumn<std::int64_t>& dur_ns) {
         if (track.shape(0) != start_ns.shape(0) || track.shape(0) != dur_ns.shape(0)) {
-          throw std::invalid_argument("track, start_ns and dur_ns differ in length");
+          throw nb::value_error("track, start_ns and dur_ns differ in length");
         }
         tv::Nesting nesting = [&] {
           nb::gil_scoped_release released;

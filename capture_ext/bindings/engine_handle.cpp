@@ -43,28 +43,26 @@ Memory take_memory(nb::handle item) {
           nb::cast<std::size_t>(memory[4])};
 }
 
-Status describe(const Memory& memory, const std::string& what, TensorView& out) {
+void describe(const Memory& memory, const std::string& what, TensorView& out) {
   const auto dtype = parse_dtype(memory.dtype);
   if (!dtype || memory.shape.size() > kMaxDims) {
-    return Status::error(Code::invalid_type,
-                         what + " has type " + memory.dtype + " or a rank that engines do not take");
+    throw Error(Code::invalid_type,
+                what + " has type " + memory.dtype + " or a rank that engines do not take");
   }
   out.data = reinterpret_cast<void*>(memory.address);
   out.dtype = *dtype;
   out.device = memory.on_device ? DeviceKind::cuda : DeviceKind::host;
   out.sizes = Dims(memory.shape);
-  return Status::success();
 }
 
-Status fit(OutputView& view, const Dims& sizes) {
+void fit(OutputView& view, const Dims& sizes) {
   const auto bytes = static_cast<std::size_t>(sizes.elements()) * dtype_size(view.dtype);
   if (bytes > view.capacity) {
-    return Status::error(Code::invalid_argument, "an output takes " + std::to_string(bytes) +
-                                                     " bytes for shape " + to_text(sizes) +
-                                                     ", there is room for " + std::to_string(view.capacity));
+    throw Error(Code::invalid_argument, "an output takes " + std::to_string(bytes) + " bytes for shape " +
+                                            to_text(sizes) + ", there is room for " +
+                                            std::to_string(view.capacity));
   }
   view.sizes = sizes;
-  return Status::success();
 }
 
 // Host memory that the call allocates for an output.
@@ -72,7 +70,7 @@ struct Made {
   std::unique_ptr<std::byte[]> data;
 };
 
-Status make_room(OutputView& view, const Dims& sizes) {
+void make_room(OutputView& view, const Dims& sizes) {
   auto& made = *static_cast<Made*>(view.owner);
   const auto bytes = static_cast<std::size_t>(sizes.elements()) * dtype_size(view.dtype);
   if (!made.data || bytes > view.capacity) {
@@ -81,7 +79,6 @@ Status make_room(OutputView& view, const Dims& sizes) {
     view.capacity = bytes;
   }
   view.sizes = sizes;
-  return Status::success();
 }
 
 et::OutputTensor as_tensor(const OutputView& view, Made& made) {
@@ -103,29 +100,26 @@ class EngineHandle {
   EngineHandle(const nb::bytes& blob, const std::string& name,
                const std::map<std::string, std::string>& options) {
     InstrumentedEngine::Options settings;
-    Status status;
+    auto& load = settings.load;
     for (const auto& [key, value] : options) {
-      auto& load = settings.load;
       if (key == kLevelKey) {
-        if (status.ok()) status = parse_level(key, value, load.level.emplace());
+        load.level = parse_level(key, value);
       } else if (key == kFormatKey) {
-        if (status.ok()) status = parse_format(key, value, load.format.emplace());
+        load.format = parse_format(key, value);
       } else if (key == kPathPrefixKey) {
-        if (status.ok()) status = check_path_prefix(key, value);
+        check_path_prefix(key, value);
         load.path_prefix = value;
-      } else if (status.ok()) {
-        status =
-            Status::refused("engine", key, "'" + key + "'",
-                            std::string("choose ") + kLevelKey + ", " + kFormatKey + " or " + kPathPrefixKey);
+      } else {
+        throw Error::refused(
+            "engine", key, "'" + key + "'",
+            std::string("choose ") + kLevelKey + ", " + kFormatKey + " or " + kPathPrefixKey);
       }
     }
-    raise_if(status);
     const std::span bytes(static_cast<const std::byte*>(blob.data()), blob.size());
-    status = [&] {
+    {
       const nb::gil_scoped_release released;
-      return load_engine(bytes, name, "python", std::move(settings), loaded_);
-    }();
-    raise_if(status);
+      loaded_ = load_engine(bytes, name, "python", std::move(settings));
+    }
     entry_ = loaded_.engine->entry();
     const auto& engine = loaded_.engine->engine();
     inputs_.assign(engine.inputs().begin(), engine.inputs().end());
@@ -139,11 +133,9 @@ class EngineHandle {
     std::vector<TensorView> in;
     std::vector<OutputView> out;
     std::vector<std::optional<Memory>> given;
-    Status status;
     for (const nb::handle item : inputs) {
-      in.emplace_back();
-      if (status.ok())
-        status = describe(take_memory(item), "input " + std::to_string(in.size() - 1), in.back());
+      const std::string what = "input " + std::to_string(in.size());
+      describe(take_memory(item), what, in.emplace_back());
     }
     for (const nb::handle item : outputs) {
       if (item.is_none()) {
@@ -152,14 +144,12 @@ class EngineHandle {
         given.emplace_back(take_memory(item));
       }
     }
-    raise_if(status);
     std::vector<Made> made(given.size());
-    status = [&] {
+    {
       const nb::gil_scoped_release released;
       const std::lock_guard lock(mutex_);
-      return call(in, given, made, out, stream);
-    }();
-    raise_if(status);
+      call(in, given, made, out, stream);
+    }
     nb::list results;
     for (std::size_t i = 0; i < out.size(); ++i) {
       if (given[i]) {
@@ -201,16 +191,15 @@ class EngineHandle {
 
  private:
   // Without the interpreter's lock.
-  Status call(std::span<const TensorView> in, const std::vector<std::optional<Memory>>& given,
-              std::vector<Made>& made, std::vector<OutputView>& out, std::uintptr_t stream) {
-    if (!loaded_.engine) return Status::error(Code::invalid_argument, "the engine was closed");
+  void call(std::span<const TensorView> in, const std::vector<std::optional<Memory>>& given,
+            std::vector<Made>& made, std::vector<OutputView>& out, std::uintptr_t stream) {
+    if (!loaded_.engine) throw Error(Code::invalid_argument, "the engine was closed");
     auto& engine = *loaded_.engine;
     const auto entered_ns = engine.may_measure() ? monotonic_ns() : 0;
     const auto infos = engine.engine().outputs();
     if (given.size() != infos.size()) {
-      return Status::error(Code::invalid_argument, "the engine gives " + std::to_string(infos.size()) +
-                                                       " outputs, room was given for " +
-                                                       std::to_string(given.size()));
+      throw Error(Code::invalid_argument, "the engine gives " + std::to_string(infos.size()) +
+                                              " outputs, room was given for " + std::to_string(given.size()));
     }
     out.resize(given.size());
     for (std::size_t i = 0; i < given.size(); ++i) {
@@ -218,17 +207,16 @@ class EngineHandle {
       out[i].owner = &made[i];
       out[i].resize = make_room;
       if (!given[i]) continue;
-      if (auto status = describe(*given[i], "output " + std::to_string(i), out[i]); !status.ok())
-        return status;
+      describe(*given[i], "output " + std::to_string(i), out[i]);
       if (out[i].dtype != infos[i].dtype) {
-        return Status::error(Code::invalid_type, "output " + std::to_string(i) + " is " +
-                                                     std::string(dtype_name(infos[i].dtype)) +
-                                                     ", the memory given for it is " + given[i]->dtype);
+        throw Error(Code::invalid_type, "output " + std::to_string(i) + " is " +
+                                            std::string(dtype_name(infos[i].dtype)) +
+                                            ", the memory given for it is " + given[i]->dtype);
       }
       out[i].capacity = given[i]->bytes;
       out[i].resize = fit;
     }
-    return engine.call(in, out, reinterpret_cast<void*>(stream), nullptr, entered_ns);
+    engine.call(in, out, reinterpret_cast<void*>(stream), nullptr, entered_ns);
   }
 
   std::mutex mutex_;

@@ -1,13 +1,14 @@
 // Module torchtrt_viz._native.etdump: ETDump files as columns, and the tree of their events.
 #include <nanobind/stl/vector.h>
 
-#include <stdexcept>
+#include <span>
 #include <vector>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
-#include "decode/etdump/arrange.hpp"
-#include "decode/etdump/decode.hpp"
-#include "decode/etdump/dictionary.hpp"
+#include "formats/etdump/arrange.hpp"
+#include "formats/etdump/decode.hpp"
+#include "formats/etdump/dictionary.hpp"
 
 namespace etdump = torchtrt_viz::etdump;
 namespace flatbuffer = torchtrt_viz::flatbuffer;
@@ -171,20 +172,20 @@ nb::tuple arrange(const ConstColumn<std::int32_t>& run, const ConstColumn<std::i
   const std::size_t rows = run.shape(0);
   for (const std::size_t length :
        {chain.shape(0), instruction.shape(0), role.shape(0), start_ns.shape(0), dur_ns.shape(0)}) {
-    if (length != rows) throw std::invalid_argument("the columns differ in length");
+    if (length != rows) throw nb::value_error("the columns differ in length");
   }
   for (const std::size_t length : {placing.shape(0), in_engine.shape(0)}) {
-    if (length != rows && length != 0) throw std::invalid_argument("the columns differ in length");
+    if (length != rows && length != 0) throw nb::value_error("the columns differ in length");
   }
   for (std::size_t i = 0; i < rows; ++i) {
     if (run.data()[i] < 0 || static_cast<std::size_t>(run.data()[i]) >= shape.shape(0) ||
         (i > 0 && run.data()[i] < run.data()[i - 1])) {
-      throw std::invalid_argument("run has to rise, and shape to have a value for each run");
+      throw nb::value_error("run has to rise, and shape to have a value for each run");
     }
     if (role.data()[i] > static_cast<std::uint8_t>(etdump::Role::kLayer)) {
-      throw std::invalid_argument("no such role");
+      throw nb::value_error("no such role");
     }
-    if (dur_ns.data()[i] < 0) throw std::invalid_argument("a duration is negative");
+    if (dur_ns.data()[i] < 0) throw nb::value_error("a duration is negative");
   }
   etdump::Arrangement made = [&] {
     nb::gil_scoped_release released;
@@ -207,7 +208,7 @@ nb::tuple group_rows(const std::vector<ConstColumn<std::int32_t>>& columns) {
   std::vector<std::span<const std::int32_t>> views;
   for (const auto& column : columns) {
     if (column.shape(0) != columns.front().shape(0)) {
-      throw std::invalid_argument("the columns differ in length");
+      throw nb::value_error("the columns differ in length");
     }
     views.push_back(view(column));
   }
@@ -222,6 +223,7 @@ nb::tuple group_rows(const std::vector<ConstColumn<std::int32_t>>& columns) {
 
 NB_MODULE(etdump, m) {
   m.doc() = "ETDump files as columns, and the tree of their events.";
+  translate_failures();
 
   nb::list roles;
   for (const char* role : {"method", "load", "operator_call", "delegate_call", "control", "kernel", "runtime",
@@ -232,7 +234,7 @@ NB_MODULE(etdump, m) {
 
   m.def(
       "recognise",
-      [](nb::bytes head) {
+      [](const nb::bytes& head) {
         return etdump::recognise({static_cast<const std::uint8_t*>(head.data()), head.size()});
       },
       nb::arg("head"), "Tell whether these are the first bytes of an ETDump.");

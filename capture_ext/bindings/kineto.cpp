@@ -6,7 +6,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -14,12 +13,13 @@
 #include <variant>
 #include <vector>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
-#include "decode/kineto/argument.hpp"
-#include "decode/kineto/decoder.hpp"
-#include "decode/kineto/encode.hpp"
-#include "decode/kineto/locate.hpp"
-#include "decode/kineto/text.hpp"
+#include "formats/kineto/argument.hpp"
+#include "formats/kineto/decoder.hpp"
+#include "formats/kineto/encode.hpp"
+#include "formats/kineto/locate.hpp"
+#include "formats/kineto/text.hpp"
 
 namespace kineto = torchtrt_viz::kineto;
 namespace nb = nanobind;
@@ -80,12 +80,19 @@ nb::object text_or_none(std::uint32_t code, const kineto::Interner& strings) {
 using Categories = nb::dict;
 using Rule = std::tuple<std::string, std::string, int, int>;
 
+kineto::NameRule::How how_of(const std::string& word) {
+  using How = kineto::NameRule::How;
+  if (word == "equals") return How::equals;
+  if (word == "starts") return How::starts;
+  if (word == "contains") return How::contains;
+  throw torchtrt_viz::Error::refused("rule", word, "'" + word + "'", "choose equals, starts or contains");
+}
+
 kineto::Options options_of(const nb::dict& categories, const std::vector<Rule>& rules,
                            std::pair<int, int> other, int step_kind,
                            const std::vector<std::string>& kept_keys, std::size_t window) {
-  using How = kineto::NameRule::How;
-  if (rules.size() > 32) throw std::invalid_argument("at most 32 rules");
-  if (window < 64) throw std::invalid_argument("window is at least 64 bytes");
+  if (rules.size() > 32) throw nb::value_error("at most 32 rules");
+  if (window < 64) throw nb::value_error("window is at least 64 bytes");
   const auto meaning = [](std::pair<int, int> kind_and_domain) {
     return kineto::Meaning{static_cast<std::uint8_t>(kind_and_domain.first),
                            static_cast<std::int8_t>(kind_and_domain.second)};
@@ -97,7 +104,7 @@ kineto::Options options_of(const nb::dict& categories, const std::vector<Rule>& 
   }
   for (const auto& [how, text, from, to] : rules) {
     kineto::NameRule rule;
-    rule.how = how == "equals" ? How::equals : how == "starts" ? How::starts : How::contains;
+    rule.how = how_of(how);
     rule.text = text;
     rule.from = static_cast<std::uint8_t>(from);
     rule.to = static_cast<std::uint8_t>(to);
@@ -282,7 +289,7 @@ nb::list events_at(const nb::handle& block, std::uint64_t base, const ConstColum
   nb::list out;
   for (const std::int64_t offset : view(offsets)) {
     const std::uint64_t at = static_cast<std::uint64_t>(offset) - base;
-    if (offset < 0 || at >= bytes.size()) throw std::invalid_argument("an offset lies outside the block");
+    if (offset < 0 || at >= bytes.size()) throw nb::value_error("an offset lies outside the block");
     std::string_view found;
     switch (kineto::locate_event(bytes.data() + at, end, last, mender, found)) {
       case kineto::Located::found:
@@ -328,6 +335,7 @@ nb::tuple argument_texts(const nb::list& events, const std::string& key) {
 
 NB_MODULE(kineto, m) {
   m.doc() = "Trace-event JSON (Kineto, Chrome) as columns.";
+  translate_failures();
 
   nb::class_<kineto::Decoder>(m, "Decoder", "Decodes one file, piece by piece, without holding it.")
       .def(

@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
 
 namespace nb = nanobind;
@@ -14,8 +15,9 @@ using namespace nb::literals;
 using namespace torchtrt_viz::bindings;
 using torchtrt_viz::LayerTimes;
 
-NB_MODULE(layer_times, m) {
+NB_MODULE(layer_times, m) {  // NOLINT(performance-unnecessary-value-param): the macro's
   m.doc() = "Layer times as a TensorRT profiler reports them, in columns.";
+  translate_failures();
   nb::class_<LayerTimes>(m, "LayerTimes")
       .def(nb::init<>())
       .def("record", &LayerTimes::record, "layer_name"_a, "ms"_a)

@@ -8,13 +8,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
-#include "decode/perfetto/decoder.hpp"
-#include "decode/perfetto/encode.hpp"
+#include "formats/perfetto/decoder.hpp"
+#include "formats/perfetto/encode.hpp"
 
 namespace pf = torchtrt_viz::perfetto;
 namespace nb = nanobind;
@@ -152,7 +152,7 @@ class Decoded {
     nb::list out;
     for (const std::int64_t row : view(rows)) {
       const auto i = static_cast<std::size_t>(row);
-      if (row < 0 || i >= s.begin_arguments.size()) throw std::out_of_range("row of spans");
+      if (row < 0 || i >= s.begin_arguments.size()) throw nb::index_error("row of spans");
       out.append(bytes_of(trace_.arguments.json(s.begin_arguments[i], s.end_arguments[i], trace_.strings)));
     }
     return out;
@@ -163,7 +163,7 @@ class Decoded {
     nb::list out;
     for (const std::int64_t row : view(rows)) {
       const auto i = static_cast<std::size_t>(row);
-      if (row < 0 || i >= s.arguments.size()) throw std::out_of_range("row of instants");
+      if (row < 0 || i >= s.arguments.size()) throw nb::index_error("row of instants");
       out.append(bytes_of(trace_.arguments.json(s.arguments[i], pf::kNone, trace_.strings)));
     }
     return out;
@@ -179,7 +179,9 @@ class Decoded {
 
 template <typename T>
 ConstColumn<T> column(const nb::dict& columns, const char* name) {
-  if (!columns.contains(name)) throw std::invalid_argument(std::string("column ") + name + " is missing");
+  if (!columns.contains(name))
+    throw torchtrt_viz::Error(torchtrt_viz::Code::invalid_argument,
+                              std::string("column ") + name + " is missing");
   return nb::cast<ConstColumn<T>>(columns[name]);
 }
 
@@ -227,7 +229,7 @@ class Writer {
   }
 
   void set_arguments(const std::vector<nb::bytes>& arguments) {
-    if (arguments.size() != s_lane_.shape(0)) throw std::invalid_argument("one bytes object per span");
+    if (arguments.size() != s_lane_.shape(0)) throw nb::value_error("one bytes object per span");
     std::vector<std::string> out;
     out.reserve(arguments.size());
     for (const nb::bytes& item : arguments) out.emplace_back(item.c_str(), item.size());
@@ -283,7 +285,7 @@ class Writer {
         i_category_.shape(0) == i_lane_.shape(0) && i_domain_.shape(0) == i_lane_.shape(0) &&
         i_ts_.shape(0) == i_lane_.shape(0) && c_ts_.shape(0) == c_lane_.shape(0) &&
         c_value_.shape(0) == c_lane_.shape(0) && f_target_.shape(0) == f_source_.shape(0);
-    if (!same) throw std::invalid_argument("columns differ in length");
+    if (!same) throw nb::value_error("columns differ in length");
     const auto inside = [](const ConstColumn<std::int32_t>& codes, std::size_t size) {
       for (const std::int32_t code : view(codes)) {
         if (code >= 0 && static_cast<std::size_t>(code) >= size) return false;
@@ -294,11 +296,11 @@ class Writer {
         !inside(s_category_, categories.size()) || !inside(s_domain_, categories.size()) ||
         !inside(s_timing_, categories.size()) || !inside(i_category_, categories.size()) ||
         !inside(i_domain_, categories.size()) || !inside(s_run_, runs.size())) {
-      throw std::invalid_argument("a code has no text");
+      throw nb::value_error("a code has no text");
     }
     for (const auto* ends : {&f_source_, &f_target_}) {
       for (const std::int64_t row : view(*ends)) {
-        if (row >= static_cast<std::int64_t>(spans)) throw std::invalid_argument("a flow leads to no span");
+        if (row >= static_cast<std::int64_t>(spans)) throw nb::value_error("a flow leads to no span");
       }
     }
   }
@@ -321,6 +323,7 @@ class Writer {
 
 NB_MODULE(perfetto, m) {
   m.doc() = "Perfetto protobuf traces, read and written as columns.";
+  translate_failures();
 
   nb::class_<Decoded>(m, "Decoded",
                       "A decoded trace. Each column method hands its arrays over and may be called once.")
@@ -372,7 +375,7 @@ NB_MODULE(perfetto, m) {
       [](const ConstColumn<std::int32_t>& track, const ConstColumn<std::int64_t>& start,
          const ConstColumn<std::int64_t>& dur) {
         if (track.shape(0) != start.shape(0) || track.shape(0) != dur.shape(0)) {
-          throw std::invalid_argument("track, start_ns and dur_ns differ in length");
+          throw nb::value_error("track, start_ns and dur_ns differ in length");
         }
         std::vector<std::int32_t> lanes = [&] {
           nb::gil_scoped_release released;

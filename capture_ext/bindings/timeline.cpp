@@ -3,7 +3,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <optional>
-#include <stdexcept>
+#include <span>
 
 #include "bindings/handover.hpp"
 #include "columns/name_search.hpp"
@@ -188,14 +188,14 @@ void bind_timeline(nb::module_& m) {
           nb::arg("names") = nb::none(), nb::arg("rows") = nb::none())
       .def_prop_ro(
           "name_counts",
-          [](nb::object self) {
+          [](const nb::object& self) {
             const auto& index = nb::cast<const TimelineIndex&>(self);
             return borrow(std::span<const std::int64_t>(index.name_counts()), self);
           },
           "Spans of every name, by its code.")
       .def(
           "whole",
-          [](nb::object self) {
+          [](const nb::object& self) {
             const auto& index = nb::cast<const TimelineIndex&>(self);
             return nb::make_tuple(borrow(index.starts(), self), give(index.durations()),
                                   borrow(index.names(), self), borrow(index.row_numbers(), self));

@@ -11,12 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "bindings/failures.hpp"
 #include "bindings/handover.hpp"
-#include "decode/trex/graph.hpp"
-#include "decode/trex/layer_name.hpp"
-#include "decode/trex/tensor_type.hpp"
+#include "formats/engine/graph.hpp"
+#include "formats/engine/layer_name.hpp"
+#include "formats/engine/tensor_type.hpp"
 
-namespace trex = torchtrt_viz::trex;
+namespace engine = torchtrt_viz::engine;
 namespace nb = nanobind;
 using namespace torchtrt_viz::bindings;
 
@@ -41,7 +42,7 @@ nb::tuple texts_of(const std::vector<std::string>& values, std::int64_t first, s
   return nb::borrow<nb::tuple>(out);
 }
 
-nb::dict side_of(trex::SideColumns&& side) {
+nb::dict side_of(engine::SideColumns&& side) {
   nb::dict out;
   out["first"] = give(std::move(side.first));
   out["count"] = give(std::move(side.count));
@@ -51,7 +52,7 @@ nb::dict side_of(trex::SideColumns&& side) {
   return out;
 }
 
-nb::dict tensors_of(trex::TensorColumns&& tensors) {
+nb::dict tensors_of(engine::TensorColumns&& tensors) {
   nb::dict out;
   out["name"] = texts(tensors.name);
   out["type"] = give(std::move(tensors.type));
@@ -64,7 +65,7 @@ nb::dict tensors_of(trex::TensorColumns&& tensors) {
   return out;
 }
 
-nb::dict columns_of(trex::Columns&& columns) {
+nb::dict columns_of(engine::Columns&& columns) {
   nb::dict out;
   nb::list operators;
   for (std::size_t i = 0; i + 1 < columns.first_operator.size(); ++i) {
@@ -105,18 +106,19 @@ nb::dict columns_of(trex::Columns&& columns) {
 
 NB_MODULE(trex, m) {
   m.doc() = "Layer information of TensorRT engines as columns.";
+  translate_failures();
 
   m.def(
       "read_layers",
       [](const nb::bytes& document) -> nb::object {
-        trex::Columns columns;
+        engine::Columns columns;
         const std::string_view view = view_of(document);
-        const trex::Outcome outcome = [&] {
+        const engine::Outcome outcome = [&] {
           nb::gil_scoped_release released;
-          return trex::read_layers(view, columns);
+          return engine::read_layers(view, columns);
         }();
-        if (outcome == trex::Outcome::kNotJson) return nb::none();
-        if (outcome == trex::Outcome::kNoLayers) return nb::bool_(false);
+        if (outcome == engine::Outcome::kNotJson) return nb::none();
+        if (outcome == engine::Outcome::kNoLayers) return nb::bool_(false);
         return columns_of(std::move(columns));
       },
       nb::arg("document"),
@@ -125,14 +127,14 @@ NB_MODULE(trex, m) {
   m.def(
       "parse_name",
       [](const nb::bytes& name) {
-        trex::LayerName parsed;
-        trex::parse_name(view_of(name), parsed);
+        engine::LayerName parsed;
+        engine::parse_name(view_of(name), parsed);
         nb::list parts;
-        for (const trex::Part& part : parsed.parts) {
+        for (const engine::Part& part : parsed.parts) {
           parts.append(nb::make_tuple(text_of(part.text), text_or_none(part.kind), text_or_none(part.target),
                                       text_or_none(part.path), text_or_none(part.module())));
         }
-        return nb::make_tuple(text_or_none(trex::wrapper_name(parsed.wrapper)), nb::tuple(parts),
+        return nb::make_tuple(text_or_none(engine::wrapper_name(parsed.wrapper)), nb::tuple(parts),
                               parsed.profile, parsed.myelin_graph, text_or_none(parsed.shorthand),
                               text_or_none(parsed.module()));
       },
@@ -143,21 +145,21 @@ NB_MODULE(trex, m) {
       "onnx_layers",
       [](const nb::bytes& metadata) {
         nb::list out;
-        for (const std::string_view node : trex::onnx_layers(view_of(metadata))) out.append(text_of(node));
+        for (const std::string_view node : engine::onnx_layers(view_of(metadata))) out.append(text_of(node));
         return nb::tuple(out);
       },
       nb::arg("metadata"), "Return the ONNX nodes that a layer's Metadata lists.");
 
   m.def(
       "element_type",
-      [](const nb::bytes& text) { return text_or_none(trex::element_type(view_of(text)).name); },
+      [](const nb::bytes& text) { return text_or_none(engine::element_type(view_of(text)).name); },
       nb::arg("text"), "Return the element type that a description names, None when it names none.");
 
   m.def(
       "element_bits",
       [] {
         nb::dict out;
-        for (const trex::ElementType& type : trex::element_types()) out[text_of(type.name)] = type.bits;
+        for (const engine::ElementType& type : engine::element_types()) out[text_of(type.name)] = type.bits;
         return out;
       },
       "Return every element type with its bits.");
@@ -165,7 +167,7 @@ NB_MODULE(trex, m) {
   m.def(
       "tensor_bytes",
       [](const std::vector<std::int64_t>& shape, const nb::bytes& type) {
-        return trex::tensor_bytes(shape, trex::element_type(view_of(type)));
+        return engine::tensor_bytes(shape, engine::element_type(view_of(type)));
       },
       nb::arg("shape"), nb::arg("type"),
       "Return the bytes of a tensor's elements, None when they are unknown.");

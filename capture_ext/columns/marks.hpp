@@ -50,7 +50,7 @@ class Marks {
 
  private:
   [[nodiscard]] bool by_name(std::int32_t name) const {
-    return names_[static_cast<std::size_t>(name + 1)] != 0;
+    return names_[static_cast<std::size_t>(std::int64_t{name} + 1)] != 0;
   }
   [[nodiscard]] bool by_row(std::uint32_t row) const { return row < rows_.size() && rows_[row] != 0; }
 

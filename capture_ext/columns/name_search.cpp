@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
-#include <stdexcept>
+
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 
@@ -11,7 +12,7 @@ std::vector<std::uint8_t> names_with(std::string_view texts, std::span<const std
                                      std::string_view wanted) {
   if (offsets.empty() || offsets.front() != 0 || offsets.back() > static_cast<std::int64_t>(texts.size()) ||
       !std::is_sorted(offsets.begin(), offsets.end())) {
-    throw std::invalid_argument("offsets of names begin at 0, never fall and end within the texts");
+    throw Error(Code::invalid_argument, "offsets of names begin at 0, never fall and end within the texts");
   }
   const std::size_t names = offsets.size() - 1;
   if (wanted.empty()) return std::vector<std::uint8_t>(names, 1);

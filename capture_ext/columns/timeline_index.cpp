@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <string>
 
 #include "columns/lane_layout.hpp"
 #include "columns/marks.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 namespace {
@@ -19,20 +19,21 @@ constexpr std::int64_t kLastTime = std::numeric_limits<std::int64_t>::max();
 TimelineIndex::TimelineIndex(const TimelineColumns& columns) {
   const std::size_t n = columns.track.size();
   if (columns.start_ns.size() != n || columns.dur_ns.size() != n || columns.name.size() != n) {
-    throw std::invalid_argument("track, start_ns, dur_ns and name differ in length");
+    throw Error(Code::invalid_argument, "track, start_ns, dur_ns and name differ in length");
   }
   if (n >= std::numeric_limits<std::uint32_t>::max() / 2) {
-    throw std::length_error("the timeline index holds up to 2^31 spans");
+    throw Error(Code::not_supported, "the timeline index holds up to 2^31 spans");
   }
   const std::size_t tracks = columns.flat.size();
   std::vector<std::uint32_t> of_track(tracks + 1, 0);
   for (std::size_t i = 0; i < n; ++i) {
     const std::int32_t track = columns.track[i];
     if (track < 0 || static_cast<std::size_t>(track) >= tracks) {
-      throw std::invalid_argument("track " + std::to_string(track) + " outside 0.." + std::to_string(tracks));
+      throw Error(Code::invalid_argument,
+                  "track " + std::to_string(track) + " outside 0.." + std::to_string(tracks));
     }
-    if (columns.dur_ns[i] < 0) throw std::invalid_argument("a duration is negative");
-    if (columns.name[i] < -1) throw std::invalid_argument("a name code is below -1");
+    if (columns.dur_ns[i] < 0) throw Error(Code::invalid_argument, "a duration is negative");
+    if (columns.name[i] < -1) throw Error(Code::invalid_argument, "a name code is below -1");
     names_ = std::max(names_, static_cast<std::size_t>(columns.name[i] + 1));
     ++of_track[static_cast<std::size_t>(track) + 1];
   }
@@ -104,7 +105,7 @@ TimelineIndex::TimelineIndex(const TimelineColumns& columns) {
   lanes_of_track_[tracks] = static_cast<std::uint32_t>(lanes_.size());
 
   std::vector<std::int64_t> counts(names_ + 1);  // shifted by one: spans without a name come first
-  for (const std::int32_t name : name_) ++counts[static_cast<std::size_t>(name + 1)];
+  for (const std::int32_t name : name_) ++counts[static_cast<std::size_t>(std::int64_t{name} + 1)];
   name_counts_.assign(counts.begin() + 1, counts.end());
 
   std::size_t whole = n;
@@ -208,7 +209,8 @@ void TimelineIndex::wide(std::size_t from, std::size_t to, std::int64_t at_least
 
 const Lane& TimelineIndex::lane_at(std::int32_t lane) const {
   if (lane < 0 || static_cast<std::size_t>(lane) >= lanes_.size()) {
-    throw std::invalid_argument("lane " + std::to_string(lane) + " of " + std::to_string(lanes_.size()));
+    throw Error(Code::invalid_argument,
+                "lane " + std::to_string(lane) + " of " + std::to_string(lanes_.size()));
   }
   return lanes_[static_cast<std::size_t>(lane)];
 }
@@ -307,7 +309,7 @@ Totals TimelineIndex::totals(std::int64_t t0, std::int64_t t1, std::span<const s
   for (const std::int32_t lane : lanes) {
     const auto [from, to] = in_sight(lane_at(lane), t0, t1 == kLastTime ? t1 : t1 + 1);
     for (std::size_t i = from; i < to; ++i) {
-      const auto name = static_cast<std::size_t>(name_[i] + 1);
+      const auto name = static_cast<std::size_t>(std::int64_t{name_[i]} + 1);
       ++count[name];
       const std::int64_t first = std::max(start_[i], t0);
       const std::int64_t last = std::min(end(i), t1);

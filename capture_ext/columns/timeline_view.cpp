@@ -5,7 +5,6 @@
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -13,6 +12,7 @@
 #include "columns/lane_layout.hpp"
 #include "columns/marks.hpp"
 #include "columns/timeline_index.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 namespace {
@@ -25,12 +25,14 @@ std::uint8_t shade(std::uint64_t part, std::uint64_t whole, bool any) {
   if (!any) return 0;
   if (whole == 0) return 255;  // a view finer than the clock: the column lies inside a span
   const double share = static_cast<double>(part) / static_cast<double>(whole);
+  // Shares are positive, and std::lround is a call for every cell.
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
   return static_cast<std::uint8_t>(std::clamp(static_cast<int>(share * 255.0 + 0.5), 1, 255));
 }
 
 std::vector<std::int64_t> edges_of(std::int64_t t0, std::int64_t t1, std::int32_t width) {
-  if (t1 <= t0) throw std::invalid_argument("a view needs t1 > t0");
-  if (width < 1 || width > 65536) throw std::invalid_argument("a view is 1 to 65536 columns wide");
+  if (t1 <= t0) throw Error(Code::invalid_argument, "a view needs t1 > t0");
+  if (width < 1 || width > 65536) throw Error(Code::invalid_argument, "a view is 1 to 65536 columns wide");
   std::vector<std::int64_t> edges(static_cast<std::size_t>(width) + 1);
   const auto range =
       static_cast<unsigned __int128>(static_cast<std::uint64_t>(t1) - static_cast<std::uint64_t>(t0));
@@ -48,7 +50,7 @@ class LocalNames {
       : local_(known + 1, kTooManyNames), out_(out) {}
 
   std::uint16_t operator()(std::int32_t code) {
-    std::uint16_t& local = local_[static_cast<std::size_t>(code + 1)];
+    std::uint16_t& local = local_[static_cast<std::size_t>(std::int64_t{code} + 1)];
     if (local == kTooManyNames && out_.size() < kTooManyNames) {
       local = static_cast<std::uint16_t>(out_.size());
       out_.push_back(code);

@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Status system_error(const std::string& what, const std::string& path, int error) {
-  return Status::error(Code::io_error, "cannot " + what + " " + path + ": " + std::strerror(error));
+Error system_error(const std::string& what, const std::string& path, int error) {
+  return Error(Code::io_error, "cannot " + what + " " + path + ": " + std::strerror(error));
 }
 
 class Descriptor {
@@ -37,12 +37,11 @@ class Descriptor {
   int fd_;
 };
 
-Status make_directories(const fs::path& directory) {
-  if (directory.empty()) return Status::success();
+void make_directories(const fs::path& directory) {
+  if (directory.empty()) return;
   std::error_code failed;
   fs::create_directories(directory, failed);
-  if (failed) return system_error("create directory", directory.string(), failed.value());
-  return Status::success();
+  if (failed) throw system_error("create directory", directory.string(), failed.value());
 }
 
 int write_all(int fd, std::string_view bytes) {
@@ -59,16 +58,16 @@ int write_all(int fd, std::string_view bytes) {
 
 }  // namespace
 
-Status write_file(const std::string& path, std::string_view bytes) {
+void write_file(const std::string& path, std::string_view bytes) {
   static std::atomic<unsigned> counter{0};
   const fs::path target(path);
-  if (auto status = make_directories(target.parent_path()); !status.ok()) return status;
+  make_directories(target.parent_path());
   const std::string temporary =
       path + ".tmp" + std::to_string(getpid()) + "-" + std::to_string(counter.fetch_add(1));
   int error = 0;
   {
     Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.get() < 0) return system_error("create", temporary, errno);
+    if (file.get() < 0) throw system_error("create", temporary, errno);
     error = write_all(file.get(), bytes);
     if (error == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) error = errno;
     if (file.close() != 0 && error == 0) error = errno;
@@ -76,15 +75,13 @@ Status write_file(const std::string& path, std::string_view bytes) {
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error != 0) {
     (void)::unlink(temporary.c_str());
-    return system_error("write", path, error);
+    throw system_error("write", path, error);
   }
-  return Status::success();
 }
 
-Status check_directory(const std::string& path) {
-  if (auto status = make_directories(path); !status.ok()) return status;
-  if (::access(path.c_str(), W_OK | X_OK) != 0) return system_error("write into directory", path, errno);
-  return Status::success();
+void check_directory(const std::string& path) {
+  make_directories(path);
+  if (::access(path.c_str(), W_OK | X_OK) != 0) throw system_error("write into directory", path, errno);
 }
 
 }  // namespace torchtrt_viz

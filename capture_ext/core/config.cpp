@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <optional>
 
 #include "core/sidecar.hpp"
 
@@ -45,32 +46,25 @@ ProfileConfig config_snapshot() {
   return shared().config;
 }
 
-Status change_config(const ConfigChange& change, std::uint64_t* generation) {
-  Level level{};
-  Format format{};
-  if (change.level) {
-    if (auto status = parse_level("profile level", *change.level, level); !status.ok()) return status;
-  }
-  if (change.format) {
-    if (auto status = parse_format("profile format", *change.format, format); !status.ok()) return status;
-  }
-  if (change.path_prefix) {
-    if (auto status = check_path_prefix("profile path prefix", *change.path_prefix); !status.ok())
-      return status;
-  }
+std::uint64_t change_config(const ConfigChange& change) {
+  std::optional<Level> level;
+  std::optional<Format> format;
+  if (change.level) level = parse_level("profile level", *change.level);
+  if (change.format) format = parse_format("profile format", *change.format);
+  if (change.path_prefix) check_path_prefix("profile path prefix", *change.path_prefix);
+  std::uint64_t published = 0;
   {
     const std::lock_guard lock(shared().mutex);
     auto& config = shared().config;
-    if (change.execution) config.execution = *change.execution;
-    if (change.level) config.level = level;
-    if (change.format) config.format = format;
+    config.execution = change.execution.value_or(config.execution);
+    config.level = level.value_or(config.level);
+    config.format = format.value_or(config.format);
     if (change.path_prefix) config.path_prefix = *change.path_prefix;
-    const auto published = publish(config);
-    if (generation != nullptr) *generation = published;
+    published = publish(config);
   }
   // An engine notices at its next call, which may never come: what it collected is written now.
-  if (change.execution && !*change.execution) (void)flush_sidecars();
-  return Status::success();
+  if (change.execution && !*change.execution) regardless([] { flush_sidecars(); });
+  return published;
 }
 
 std::uint64_t reset_config() {

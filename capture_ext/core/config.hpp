@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "core/error.hpp"
 #include "core/options.hpp"
-#include "core/status.hpp"
 #include "core/visibility.hpp"
 
 namespace torchtrt_viz {
@@ -41,9 +41,9 @@ inline std::uint64_t config_generation() noexcept {
 
 TORCHTRT_VIZ_API ProfileConfig config_snapshot();
 
-// All or nothing: where one value is refused, nothing changes. A change that changes no value still makes a
-// generation. `generation` gets the new one.
-TORCHTRT_VIZ_API Status change_config(const ConfigChange& change, std::uint64_t* generation = nullptr);
+// All or nothing: where one value is refused, nothing changes. Returns the new generation, which a change
+// that changes no value makes too.
+TORCHTRT_VIZ_API std::uint64_t change_config(const ConfigChange& change);
 
 // Back to what a new process has (a new generation all the same).
 TORCHTRT_VIZ_API std::uint64_t reset_config();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "core/atomic_file.hpp"
@@ -44,17 +45,18 @@ InstrumentedEngine::InstrumentedEngine(std::unique_ptr<Engine> engine, EngineIde
   info_ = entry_->info();
 }
 
-Status InstrumentedEngine::create(std::unique_ptr<Engine> engine, EngineIdentity identity, Options options,
-                                  std::unique_ptr<InstrumentedEngine>& out) {
+std::unique_ptr<InstrumentedEngine> InstrumentedEngine::create(std::unique_ptr<Engine> engine,
+                                                               EngineIdentity identity, Options options) {
   std::unique_ptr<InstrumentedEngine> made(
       new InstrumentedEngine(std::move(engine), std::move(identity), std::move(options)));
   {
     const std::lock_guard lock(made->mutex_);
-    auto status = made->apply(true);
-    if (status.ok()) status = made->engine_->prepare();
-    if (!status.ok()) {
-      made->entry_->update([&](EngineInfo& info) { info.last_error = status.message; });
-      return status;
+    try {
+      made->apply(true);
+      made->engine_->prepare();
+    } catch (const Error& failure) {
+      made->entry_->update([&](EngineInfo& info) { info.last_error = failure.what(); });
+      throw;
     }
     made->entry_->update([&](EngineInfo& info) {
       info.contexts = made->engine_->contexts();
@@ -63,16 +65,14 @@ Status InstrumentedEngine::create(std::unique_ptr<Engine> engine, EngineIdentity
   }
   const std::lock_guard lock(living().mutex);
   living().engines.push_back(made.get());
-  out = std::move(made);
-  return Status::success();
+  return made;
 }
 
 void InstrumentedEngine::apply_everywhere() {
   const std::lock_guard lock(living().mutex);
   for (auto* engine : living().engines) {
     const std::lock_guard one(engine->mutex_);
-    // What fails is on record, and the next call tries no more than this one.
-    if (config_generation() != engine->applied_generation_) (void)engine->apply(false);
+    if (config_generation() != engine->applied_generation_) engine->apply(false);
   }
 }
 
@@ -84,18 +84,24 @@ InstrumentedEngine::~InstrumentedEngine() {
   const std::lock_guard lock(mutex_);
   if (level_.load(std::memory_order_relaxed) >= Level::phases) {
     // What an asynchronous engine measured of its last call is known only now.
-    engine_->finish();
-    spans_.clear();
-    engine_->collect(spans_);
-    if (!spans_.empty()) publish(spans_.back().call, Status::success(), nullptr);
+    regardless([this] {
+      engine_->finish();
+      spans_.clear();
+      engine_->collect(spans_);
+      if (!spans_.empty()) publish(spans_.back().call, nullptr, nullptr);
+    });
   }
   engine_.reset();
-  if (sidecar_) sidecar_->stop();
+  regardless([this] {
+    if (sidecar_) sidecar_->stop();
+  });
   entry_->update([](EngineInfo& info) { info.alive = false; });
 }
 
-// Under the mutex, when the process-wide configuration is another than the one applied last.
-Status InstrumentedEngine::apply(bool loading) {
+// Under the mutex, when the process-wide configuration is another than the one applied last. Once the engine
+// is loaded, what fails is on record and the engine works on without it: the next call tries no more than
+// this one.
+void InstrumentedEngine::apply(bool loading) {
   const auto process = config_snapshot();
   applied_generation_ = process.generation;
   auto settings = resolve(options_.load, process, options_.specs);
@@ -104,23 +110,29 @@ Status InstrumentedEngine::apply(bool loading) {
   info_.level_source = settings.source;
   info_.format = settings.format;
   info_.path_prefix = settings.path_prefix;
-  Status status;
-  const bool files = settings.level != Level::off && settings.format != Format::etdump;
+  std::optional<Error> trouble;
+  bool files = settings.level != Level::off && settings.format != Format::etdump;
   if (files) {
-    status = check_directory(settings.path_prefix);
-    if (!status.ok() && loading) return status;
+    try {
+      check_directory(settings.path_prefix);
+    } catch (const Error& failure) {
+      if (loading) throw;
+      trouble = failure;
+      files = false;
+    }
   }
-  if (files && status.ok()) {
+  if (files) {
     if (!sidecar_) sidecar_ = Sidecar::make(entry_, options_.sidecars);
     sidecar_->configure(settings.format, settings.path_prefix);
   } else if (sidecar_) {
     sidecar_->stop();
   }
-  auto wanted = engine_->want(record_at(settings.level));
-  if (!wanted.ok()) {
-    if (loading) return wanted;
-    info_.level = std::min(settings.level, Level::phases);  // the engine works on, without layers
-    status = std::move(wanted);
+  try {
+    engine_->want(record_at(settings.level));
+  } catch (const Error& failure) {
+    if (loading) throw;
+    trouble = failure;
+    info_.level = std::min(settings.level, Level::phases);
   }
   level_.store(info_.level, std::memory_order_relaxed);
   off_generation_ = info_.level == Level::off ? applied_generation_ : UINT64_MAX;
@@ -131,60 +143,68 @@ Status InstrumentedEngine::apply(bool loading) {
     info.path_prefix = info_.path_prefix;
     info.contexts = engine_->contexts();
     info.attachments = engine_->attachments();
-    if (!status.ok()) info.last_error = status.message;
+    if (trouble) info.last_error = trouble->what();
   });
-  return Status::success();
 }
 
-Status InstrumentedEngine::call(std::span<const TensorView> inputs, std::span<OutputView> outputs,
-                                void* stream, ReportSink* sink, std::int64_t entered_ns) {
+void InstrumentedEngine::call(std::span<const TensorView> inputs, std::span<OutputView> outputs, void* stream,
+                              ReportSink* sink, std::int64_t entered_ns) {
   const std::lock_guard lock(mutex_);
   const auto generation = config_generation();
-  if (generation == off_generation_) [[likely]]
-    return run(entry_->count_call(), inputs, outputs, stream);
-  if (generation != applied_generation_) {
-    if (auto status = apply(false); !status.ok()) return status;
+  if (generation == off_generation_) [[likely]] {
+    run(entry_->count_call(), inputs, outputs, stream);
+    return;
   }
-  return call_watched(entry_->count_call(), inputs, outputs, stream, sink, entered_ns);
+  if (generation != applied_generation_) apply(false);
+  call_watched(entry_->count_call(), inputs, outputs, stream, sink, entered_ns);
 }
 
 // Measured if the level asks for it and somebody reads it.
-Status InstrumentedEngine::call_watched(std::uint64_t call, std::span<const TensorView> inputs,
-                                        std::span<OutputView> outputs, void* stream, ReportSink* sink,
-                                        std::int64_t entered_ns) {
+void InstrumentedEngine::call_watched(std::uint64_t call, std::span<const TensorView> inputs,
+                                      std::span<OutputView> outputs, void* stream, ReportSink* sink,
+                                      std::int64_t entered_ns) {
   auto level = level_.load(std::memory_order_relaxed);
   const bool files = sidecar_ && sidecar_->active();
   if (!files && !recording()) level = sink == nullptr ? Level::off : std::min(level, sink->limit());
-  if (level == Level::off) return run(call, inputs, outputs, stream);
-  auto status = run_measured(call, level, inputs, outputs, stream, entered_ns);
-  publish(call, status, sink);
-  if (!status.ok()) note_failure(status);
-  return status;
+  if (level == Level::off) {
+    run(call, inputs, outputs, stream);
+    return;
+  }
+  try {
+    run_measured(call, level, inputs, outputs, stream, entered_ns);
+  } catch (...) {
+    const auto failure = current_failure();
+    publish(call, &failure, sink);
+    note_failure(failure);
+    throw;
+  }
+  publish(call, nullptr, sink);
 }
 
-void InstrumentedEngine::note_failure(const Status& status) {
+void InstrumentedEngine::note_failure(const Error& failure) {
   entry_->update([&](EngineInfo& info) {
     info.failed_calls += 1;
-    info.last_error = status.message;
+    info.last_error = failure.what();
   });
 }
 
-Status InstrumentedEngine::run(std::uint64_t call, std::span<const TensorView> inputs,
-                               std::span<OutputView> outputs, void* stream) {
-  auto status = engine_->bind_inputs(inputs);
-  if (status.ok()) status = engine_->infer_shapes();
-  if (status.ok()) status = engine_->bind_outputs(outputs);
-  if (status.ok()) status = engine_->enqueue(call, stream, Record::nothing);
-  if (status.ok()) status = engine_->stage_outputs(outputs);
-  if (status.ok()) status = engine_->synchronize();
-  if (!status.ok()) [[unlikely]]
-    note_failure(status);
-  return status;
+void InstrumentedEngine::run(std::uint64_t call, std::span<const TensorView> inputs,
+                             std::span<OutputView> outputs, void* stream) {
+  try {
+    engine_->bind_inputs(inputs);
+    engine_->infer_shapes();
+    engine_->bind_outputs(outputs);
+    engine_->enqueue(call, stream, Record::nothing);
+    engine_->stage_outputs(outputs);
+    engine_->synchronize();
+  } catch (...) {
+    note_failure(current_failure());
+    throw;
+  }
 }
 
-Status InstrumentedEngine::run_measured(std::uint64_t call, Level level, std::span<const TensorView> inputs,
-                                        std::span<OutputView> outputs, void* stream,
-                                        std::int64_t entered_ns) {
+void InstrumentedEngine::run_measured(std::uint64_t call, Level level, std::span<const TensorView> inputs,
+                                      std::span<OutputView> outputs, void* stream, std::int64_t entered_ns) {
   spans_.clear();
   const auto begin = entered_ns != 0 ? entered_ns : monotonic_ns();
   const auto add = [&](Phase phase, SpanKind kind, std::int64_t start, std::int64_t end) {
@@ -196,30 +216,41 @@ Status InstrumentedEngine::run_measured(std::uint64_t call, Level level, std::sp
     span.kind = kind;
     spans_.push_back(span);
   };
-  // A phase that fails has its span all the same: it ends where it failed.
+  // What fails has its span all the same: it ends where it failed.
+  const auto timed = [](auto&& work, auto&& close) {
+    try {
+      work();
+    } catch (...) {
+      close();
+      throw;
+    }
+    close();
+  };
   const auto step = [&](Phase phase, auto&& work) {
     if (level < Level::phases) return work();
     const auto start = monotonic_ns();
-    auto status = work();
-    const auto end = monotonic_ns();
-    if (phase == Phase::enqueue_host) engine_->collect(spans_);
-    add(phase, SpanKind::phase, start, end);
-    return status;
+    timed(work, [&] {
+      const auto end = monotonic_ns();
+      if (phase == Phase::enqueue_host) engine_->collect(spans_);
+      add(phase, SpanKind::phase, start, end);
+    });
   };
-  auto status = step(Phase::input_binding, [&] { return engine_->bind_inputs(inputs); });
-  if (status.ok()) status = step(Phase::shape_inference, [&] { return engine_->infer_shapes(); });
-  if (status.ok()) status = step(Phase::output_binding, [&] { return engine_->bind_outputs(outputs); });
-  if (status.ok()) {
-    status = step(Phase::enqueue_host, [&] { return engine_->enqueue(call, stream, record_at(level)); });
-  }
-  if (status.ok()) status = step(Phase::output_staging, [&] { return engine_->stage_outputs(outputs); });
-  if (status.ok()) status = step(Phase::synchronize, [&] { return engine_->synchronize(); });
-  if (level >= Level::phases) engine_->collect(spans_);
-  add(Phase::delegate, SpanKind::delegate, begin, monotonic_ns());
-  return status;
+  timed(
+      [&] {
+        step(Phase::input_binding, [&] { engine_->bind_inputs(inputs); });
+        step(Phase::shape_inference, [&] { engine_->infer_shapes(); });
+        step(Phase::output_binding, [&] { engine_->bind_outputs(outputs); });
+        step(Phase::enqueue_host, [&] { engine_->enqueue(call, stream, record_at(level)); });
+        step(Phase::output_staging, [&] { engine_->stage_outputs(outputs); });
+        step(Phase::synchronize, [&] { engine_->synchronize(); });
+      },
+      [&] {
+        if (level >= Level::phases) engine_->collect(spans_);
+        add(Phase::delegate, SpanKind::delegate, begin, monotonic_ns());
+      });
 }
 
-void InstrumentedEngine::publish(std::uint64_t call, const Status& status, ReportSink* sink) {
+void InstrumentedEngine::publish(std::uint64_t call, const Error* failure, ReportSink* sink) {
   const auto& layers = engine_->layers();
   if (layers.rows().size() != layers_published_) {
     entry_->update([&](EngineInfo& info) {
@@ -229,7 +260,7 @@ void InstrumentedEngine::publish(std::uint64_t call, const Status& status, Repor
     layers_published_ = layers.rows().size();
     if (sidecar_) sidecar_->set_layer_information(engine_->layer_information());
   }
-  if (sink != nullptr) sink->report({info_, layers, spans_, call, status});
+  if (sink != nullptr) sink->report({info_, layers, spans_, call, failure});
   if (recording()) record_spans(entry_, layers, spans_);
   if (sidecar_ && sidecar_->active()) {
     sidecar_->add(spans_, layers);

@@ -15,6 +15,7 @@
 #include "core/config.hpp"
 #include "core/engine.hpp"
 #include "core/engine_registry.hpp"
+#include "core/error.hpp"
 #include "core/options.hpp"
 #include "core/recorder.hpp"
 #include "core/sidecar.hpp"
@@ -29,7 +30,7 @@ struct CallReport {
   const LayerTable& layers;
   std::span<const SpanRecord> spans;
   std::uint64_t call = 0;
-  const Status& status;
+  const Error* failure = nullptr;  // of a call that failed
 };
 
 // Reads the report of a call, under the engine's mutex, before the call returns.
@@ -50,8 +51,8 @@ class TORCHTRT_VIZ_API InstrumentedEngine {
   };
 
   // Resolves the options, checks that sidecars can be written where they are asked for, makes the context.
-  static Status create(std::unique_ptr<Engine> engine, EngineIdentity identity, Options options,
-                       std::unique_ptr<InstrumentedEngine>& out);
+  static std::unique_ptr<InstrumentedEngine> create(std::unique_ptr<Engine> engine, EngineIdentity identity,
+                                                    Options options);
   ~InstrumentedEngine();
 
   // Brings every living engine up to the process-wide configuration now instead of at its next call: what
@@ -62,24 +63,25 @@ class TORCHTRT_VIZ_API InstrumentedEngine {
   // Whether the next call may be measured: tells an adapter to note when it was entered.
   bool may_measure() const noexcept { return level_.load(std::memory_order_relaxed) != Level::off; }
 
-  // Runs once. `entered_ns`: when the adapter was entered, 0 for now. `sink` may be null.
-  Status call(std::span<const TensorView> inputs, std::span<OutputView> outputs, void* stream,
-              ReportSink* sink, std::int64_t entered_ns = 0);
+  // Runs once. `entered_ns`: when the adapter was entered, 0 for now. `sink` may be null; it has the report
+  // of a call that fails, too, before this throws.
+  void call(std::span<const TensorView> inputs, std::span<OutputView> outputs, void* stream, ReportSink* sink,
+            std::int64_t entered_ns = 0);
 
   const Engine& engine() const noexcept { return *engine_; }
   const std::shared_ptr<EngineEntry>& entry() const noexcept { return entry_; }
 
  private:
   InstrumentedEngine(std::unique_ptr<Engine> engine, EngineIdentity identity, Options options);
-  Status apply(bool loading);
-  Status call_watched(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
-                      void* stream, ReportSink* sink, std::int64_t entered_ns);
-  void note_failure(const Status& status);
-  Status run(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
-             void* stream);
-  Status run_measured(std::uint64_t call, Level level, std::span<const TensorView> inputs,
-                      std::span<OutputView> outputs, void* stream, std::int64_t entered_ns);
-  void publish(std::uint64_t call, const Status& status, ReportSink* sink);
+  void apply(bool loading);
+  void call_watched(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
+                    void* stream, ReportSink* sink, std::int64_t entered_ns);
+  void note_failure(const Error& failure);
+  void run(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
+           void* stream);
+  void run_measured(std::uint64_t call, Level level, std::span<const TensorView> inputs,
+                    std::span<OutputView> outputs, void* stream, std::int64_t entered_ns);
+  void publish(std::uint64_t call, const Error* failure, ReportSink* sink);
 
   std::mutex mutex_;
   const Options options_;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/json_text.hpp"
+#include "formats/io/json_text.hpp"
 
 namespace torchtrt_viz {
 

@@ -35,42 +35,34 @@ const char* level_name(Level level) noexcept { return kLevels[static_cast<int>(l
 const char* format_name(Format format) noexcept { return kFormats[static_cast<int>(format)]; }
 const char* level_source_name(LevelSource source) noexcept { return kSources[static_cast<int>(source)]; }
 
-Status parse_level(std::string_view key, std::string_view text, Level& out) {
+Level parse_level(std::string_view key, std::string_view text) {
   for (int i = 0; i < 4; ++i) {
-    if (text == kLevels[i]) {
-      out = static_cast<Level>(i);
-      return Status::success();
-    }
+    if (text == kLevels[i]) return static_cast<Level>(i);
   }
-  return Status::refused(std::string(key), std::string(text), quoted(text),
-                         "choose off, delegate, phases or layers");
+  throw Error::refused(std::string(key), std::string(text), quoted(text),
+                       "choose off, delegate, phases or layers");
 }
 
-Status parse_format(std::string_view key, std::string_view text, Format& out) {
+Format parse_format(std::string_view key, std::string_view text) {
   for (int i = 0; i < 3; ++i) {
-    if (text == kFormats[i]) {
-      out = static_cast<Format>(i);
-      return Status::success();
-    }
+    if (text == kFormats[i]) return static_cast<Format>(i);
   }
-  return Status::refused(std::string(key), std::string(text), quoted(text),
-                         "choose etdump, perfetto or trex");
+  throw Error::refused(std::string(key), std::string(text), quoted(text), "choose etdump, perfetto or trex");
 }
 
-Status check_path_prefix(std::string_view key, std::string_view text) {
+void check_path_prefix(std::string_view key, std::string_view text) {
   constexpr std::size_t kLongest = PATH_MAX - kLongestFileName - 2;
   if (text.empty()) {
-    return Status::refused(std::string(key), {}, "empty", "give the directory that the trace files go to");
+    throw Error::refused(std::string(key), {}, "empty", "give the directory that the trace files go to");
   }
   if (text.find('\0') != std::string_view::npos) {
-    return Status::refused(std::string(key), std::string(text), quoted(text), "a path has no NUL byte");
+    throw Error::refused(std::string(key), std::string(text), quoted(text), "a path has no NUL byte");
   }
   if (text.size() > kLongest) {
-    return Status::refused(std::string(key), std::string(text),
-                           "a path of " + std::to_string(text.size()) + " bytes",
-                           "at most " + std::to_string(kLongest) + " bytes");
+    throw Error::refused(std::string(key), std::string(text),
+                         "a path of " + std::to_string(text.size()) + " bytes",
+                         "at most " + std::to_string(kLongest) + " bytes");
   }
-  return Status::success();
 }
 
 Settings resolve(const OptionSet& load, const ProfileConfig& process, const OptionSet& specs) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/visibility.hpp"
 
 namespace torchtrt_viz {
@@ -25,10 +25,10 @@ TORCHTRT_VIZ_API const char* level_name(Level level) noexcept;
 TORCHTRT_VIZ_API const char* format_name(Format format) noexcept;
 TORCHTRT_VIZ_API const char* level_source_name(LevelSource source) noexcept;
 
-// `key` is what the message calls the option.
-TORCHTRT_VIZ_API Status parse_level(std::string_view key, std::string_view text, Level& out);
-TORCHTRT_VIZ_API Status parse_format(std::string_view key, std::string_view text, Format& out);
-TORCHTRT_VIZ_API Status check_path_prefix(std::string_view key, std::string_view text);
+// Refuse what cannot be; `key` is what the message calls the option.
+TORCHTRT_VIZ_API Level parse_level(std::string_view key, std::string_view text);
+TORCHTRT_VIZ_API Format parse_format(std::string_view key, std::string_view text);
+TORCHTRT_VIZ_API void check_path_prefix(std::string_view key, std::string_view text);
 
 // Options as one source gave them; what it did not give is empty.
 struct OptionSet {

@@ -9,9 +9,9 @@
 
 #include "core/atomic_file.hpp"
 #include "core/clock.hpp"
-#include "core/json_text.hpp"
-#include "core/trace_json.hpp"
-#include "core/trex_profile.hpp"
+#include "formats/engine/trex_profile.hpp"
+#include "formats/io/json_text.hpp"
+#include "formats/kineto/trace_json.hpp"
 
 namespace torchtrt_viz {
 namespace {
@@ -33,7 +33,7 @@ Living& living() {
 }
 
 void remember(const std::shared_ptr<Sidecar>& sidecar) {
-  static const int registered = std::atexit([] { (void)flush_sidecars(); });
+  static const int registered = std::atexit([] { regardless([] { flush_sidecars(); }); });
   (void)registered;
   const std::lock_guard lock(living().mutex);
   std::erase_if(living().sidecars, [](const auto& other) { return other.expired(); });
@@ -63,7 +63,9 @@ Sidecar::Sidecar(std::shared_ptr<EngineEntry> engine, SidecarKind kind)
       engine_id_(engine_->info().engine_id),
       runtime_(engine_->info().identity.runtime) {}
 
-Sidecar::~Sidecar() { (void)flush(); }
+Sidecar::~Sidecar() {
+  regardless([this] { flush(); });
+}
 
 void Sidecar::configure(Format format, const std::string& path_prefix) {
   const std::lock_guard lock(mutex_);
@@ -151,29 +153,30 @@ void Sidecar::maybe_flush() {
     (void)flush_locked();
 }
 
-Status Sidecar::flush() {
+void Sidecar::flush() {
   const std::lock_guard lock(mutex_);
-  return flush_locked();
+  if (const auto failure = flush_locked()) std::rethrow_exception(failure);
 }
 
-Status Sidecar::write(const std::string& path, std::string_view text) {
-  auto status = write_file(path, text);
-  engine_->update([&](EngineInfo& info) {
-    if (!status.ok()) {
-      info.last_error = status.message;
-    } else if (std::find(info.files.begin(), info.files.end(), path) == info.files.end()) {
-      info.files.push_back(path);
+void Sidecar::write(const std::string& path, std::string_view text) {
+  try {
+    write_file(path, text);
+  } catch (const Error& failure) {
+    engine_->update([&](EngineInfo& info) { info.last_error = failure.what(); });
+    if (!std::exchange(failed_, true)) {
+      std::fprintf(stderr,
+                   "torchtrt_viz: %s; no more files of this engine until the profile options change\n",
+                   failure.what());
     }
-  });
-  if (!status.ok() && !std::exchange(failed_, true)) {
-    std::fprintf(stderr, "torchtrt_viz: %s; no more files of this engine until the profile options change\n",
-                 status.message.c_str());
+    throw;
   }
-  return status;
+  engine_->update([&](EngineInfo& info) {
+    if (std::find(info.files.begin(), info.files.end(), path) == info.files.end()) info.files.push_back(path);
+  });
 }
 
-Status Sidecar::flush_locked() {
-  if (!active_ || !dirty_) return Status::success();
+std::exception_ptr Sidecar::flush_locked() {
+  if (!active_ || !dirty_) return nullptr;
   close_call();
   current_call_.reset();
   const auto begin = monotonic_ns();
@@ -196,10 +199,13 @@ Status Sidecar::flush_locked() {
     files.emplace_back(base + "_enqueue_profile.trace", package_phases(enqueue));
     if (!layer_information_.empty()) files.emplace_back(base + "_layer_information.json", layer_information_);
   }
-  Status first;
+  std::exception_ptr first;
   for (const auto& [path, text] : files) {
-    auto status = write(path, text);
-    if (!status.ok() && first.ok()) first = std::move(status);
+    try {
+      write(path, text);
+    } catch (const Error&) {
+      if (!first) first = std::current_exception();
+    }
   }
   dirty_ = false;
   last_flush_ns_ = monotonic_ns();
@@ -212,6 +218,7 @@ std::vector<std::string> Sidecar::unique_layer_names() const {
   std::unordered_map<std::string_view, int> uses;
   for (const auto& layer : layers_) uses[layer.name] += 1;
   std::vector<std::string> names;
+  names.reserve(layers_.size());
   for (const auto& layer : layers_)
     names.push_back(uses[layer.name] > 1 ? layer.name + " [" + layer.id + "]" : layer.name);
   return names;
@@ -319,7 +326,7 @@ std::string Sidecar::package_phases(std::span<const NameId> phases) const {
   return trace.finish({});
 }
 
-Status flush_sidecars() {
+void flush_sidecars() {
   std::vector<std::shared_ptr<Sidecar>> sidecars;
   {
     const std::lock_guard lock(living().mutex);
@@ -327,12 +334,15 @@ Status flush_sidecars() {
       if (auto strong = weak.lock()) sidecars.push_back(std::move(strong));
     }
   }
-  Status first;
+  std::exception_ptr first;
   for (const auto& sidecar : sidecars) {
-    auto status = sidecar->flush();
-    if (!status.ok() && first.ok()) first = std::move(status);
+    try {
+      sidecar->flush();
+    } catch (const Error&) {
+      if (!first) first = std::current_exception();
+    }
   }
-  return first;
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace torchtrt_viz

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,9 +22,9 @@
 #include <vector>
 
 #include "core/engine_registry.hpp"
+#include "core/error.hpp"
 #include "core/layers.hpp"
 #include "core/span.hpp"
-#include "core/status.hpp"
 #include "core/visibility.hpp"
 
 namespace torchtrt_viz {
@@ -45,7 +46,8 @@ class TORCHTRT_VIZ_API Sidecar {
   void set_layer_information(std::string json);
   // Writes if the time for it has come.
   void maybe_flush();
-  Status flush();
+  // Tries every file; then throws the first failure.
+  void flush();
 
  private:
   struct LayerSum {
@@ -58,8 +60,8 @@ class TORCHTRT_VIZ_API Sidecar {
   };
 
   Sidecar(std::shared_ptr<EngineEntry> engine, SidecarKind kind);
-  Status flush_locked();
-  Status write(const std::string& path, std::string_view text);
+  std::exception_ptr flush_locked();  // the first failure, which is on record, or null
+  void write(const std::string& path, std::string_view text);
   void close_call();
   std::vector<std::string> unique_layer_names() const;
   std::string span_args(const SpanRecord& span) const;
@@ -91,8 +93,7 @@ class TORCHTRT_VIZ_API Sidecar {
   std::int64_t flush_cost_ns_ = 0;
 };
 
-// Writes every engine's files that are behind. The first failure is returned; the others are tried all the
-// same.
-TORCHTRT_VIZ_API Status flush_sidecars();
+// Writes every engine's files that are behind: tries all, then throws the first failure.
+TORCHTRT_VIZ_API void flush_sidecars();
 
 }  // namespace torchtrt_viz

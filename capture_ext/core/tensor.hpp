@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/visibility.hpp"
 
 namespace torchtrt_viz {
@@ -96,8 +96,8 @@ struct TensorView {
 struct OutputView : TensorView {
   std::size_t capacity = 0;  // bytes at `data`
   // Give the output these sizes: changes `sizes`, and for callers that allocate on demand `data` and
-  // `capacity`. Fails where the caller's memory cannot hold them.
-  Status (*resize)(OutputView& self, const Dims& sizes) = nullptr;
+  // `capacity`. Throws where the caller's memory cannot hold them.
+  void (*resize)(OutputView& self, const Dims& sizes) = nullptr;
   void* owner = nullptr;  // for `resize`
 };
 

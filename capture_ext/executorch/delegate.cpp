@@ -4,13 +4,15 @@
 #include <executorch/runtime/backend/interface.h>
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "core/blob.hpp"
 #include "core/clock.hpp"
 #include "core/config.hpp"
 #include "core/instrumented_engine.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/delegate_number.hpp"
 #include "executorch/engine_factory.hpp"
 #include "executorch/load_options.hpp"
@@ -29,9 +31,8 @@ struct Handle {
   std::string metadata;  // of the delegate's event: what is the same for every call, an open JSON object
 };
 
-rt::Error fail(const char* where, Status status) {
-  return delegate_failure(kBackendId, where, std::move(status));
-}
+// The runtime is C: nothing is thrown through it.
+rt::Error fail(const char* where) noexcept { return delegate_failure(kBackendId, where); }
 
 class TensorRTBackend final : public rt::BackendInterface {
  public:
@@ -40,15 +41,11 @@ class TensorRTBackend final : public rt::BackendInterface {
   rt::Result<rt::DelegateHandle*> init(rt::BackendInitContext& context, rt::FreeableBuffer* processed,
                                        rt::ArrayRef<rt::CompileSpec> specs) const override try {
     InstrumentedEngine::Options options;
-    if (auto status = read_load_options(context, options.load); !status.ok())
-      return fail("init", std::move(status));
-    if (auto status = read_compile_specs(specs, options.specs); !status.ok())
-      return fail("init", std::move(status));
-    EngineBlob blob;
+    options.load = read_load_options(context);
+    options.specs = read_compile_specs(specs);
     const std::span bytes(static_cast<const std::byte*>(processed->data()), processed->size());
-    if (auto status = parse_blob(bytes, blob); !status.ok()) return fail("init", std::move(status));
-    std::unique_ptr<Engine> engine;
-    if (auto status = make_engine(blob, engine); !status.ok()) return fail("init", std::move(status));
+    const auto blob = parse_blob(bytes);
+    auto engine = make_engine(blob);
 
     auto handle = std::make_unique<Handle>();
     const std::string method = context.get_method_name() == nullptr ? "" : context.get_method_name();
@@ -60,17 +57,15 @@ class TensorRTBackend final : public rt::BackendInterface {
     identity.delegate_index = handle->number->value();
     identity.runtime = engine->runtime();
     identity.owner = "executorch";
-    auto status = InstrumentedEngine::create(std::move(engine), std::move(identity), std::move(options),
-                                             handle->engine);
-    if (!status.ok()) return fail("init", std::move(status));
+    handle->engine = InstrumentedEngine::create(std::move(engine), std::move(identity), std::move(options));
 
     const auto info = handle->engine->entry()->info();
     handle->metadata = delegate_metadata(info);
     // The host engine runs out of the blob; TensorRT has made its own copy of the plan.
     if (blob.kind == PayloadKind::tensorrt) processed->Free();
     return static_cast<rt::DelegateHandle*>(handle.release());
-  } catch (const std::exception& error) {
-    return fail("init", Status::error(Code::internal, error.what()));
+  } catch (...) {
+    return fail("init");
   }
 
   rt::Error execute(rt::BackendExecutionContext& context, rt::DelegateHandle* delegate,
@@ -80,24 +75,18 @@ class TensorRTBackend final : public rt::BackendInterface {
     auto& engine = *handle->engine;
     const auto entered_ns = engine.may_measure() ? monotonic_ns() : 0;
     TensorArgs tensors;
-    auto status = tensors.wrap(args, engine.engine().inputs().size(), engine.engine().outputs().size());
-    if (!status.ok()) return fail("execute", std::move(status));
+    tensors.wrap(args, engine.engine().inputs().size(), engine.engine().outputs().size());
+    std::optional<TracerSink> sink;
 #ifdef ET_EVENT_TRACER_ENABLED
-    if (auto* tracer = context.event_tracer(); tracer != nullptr) {
-      TracerSink sink(tracer, handle->metadata);
-      status = engine.call(tensors.inputs(), tensors.outputs(), nullptr, &sink, entered_ns);
-    } else {
-      status = engine.call(tensors.inputs(), tensors.outputs(), nullptr, nullptr, entered_ns);
-    }
+    if (auto* tracer = context.event_tracer(); tracer != nullptr) sink.emplace(tracer, handle->metadata);
 #else
     (void)context;
-    status = engine.call(tensors.inputs(), tensors.outputs(), nullptr, nullptr, entered_ns);
 #endif
-    if (!status.ok()) return fail("execute", std::move(status));
+    engine.call(tensors.inputs(), tensors.outputs(), nullptr, sink ? &*sink : nullptr, entered_ns);
     tensors.unwrap();
     return rt::Error::Ok;
-  } catch (const std::exception& error) {
-    return fail("execute", Status::error(Code::internal, error.what()));
+  } catch (...) {
+    return fail("execute");
   }
 
   void destroy(rt::DelegateHandle* delegate) const override {
@@ -108,11 +97,9 @@ class TensorRTBackend final : public rt::BackendInterface {
   // that are loaded by a runtime without load-time options. A level switches execution profiling on, "off"
   // off.
   rt::Error set_option(rt::BackendOptionContext&, const rt::Span<rt::BackendOption>& options) override try {
-    OptionSet set;
     const rt::BackendInitContext view(nullptr, nullptr, nullptr, nullptr,
                                       rt::Span<const rt::BackendOption>(options.data(), options.size()));
-    if (auto status = read_load_options(view, set); !status.ok())
-      return fail("set_option", std::move(status));
+    const auto set = read_load_options(view);
     ConfigChange change;
     if (set.level) {
       change.execution = *set.level != Level::off;
@@ -120,10 +107,10 @@ class TensorRTBackend final : public rt::BackendInterface {
     }
     if (set.format) change.format = format_name(*set.format);
     change.path_prefix = set.path_prefix;
-    if (auto status = change_config(change); !status.ok()) return fail("set_option", std::move(status));
+    change_config(change);
     return rt::Error::Ok;
-  } catch (const std::exception& error) {
-    return fail("set_option", Status::error(Code::internal, error.what()));
+  } catch (...) {
+    return fail("set_option");
   }
 };
 

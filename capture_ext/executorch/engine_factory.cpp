@@ -13,7 +13,7 @@ bool has_tensorrt_engine() noexcept { return true; }
 
 namespace {
 
-Status make_tensorrt_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
+std::unique_ptr<Engine> make_tensorrt_engine(const EngineBlob& blob) {
   TensorRtSetup setup;
   setup.plan = blob.payload;
   setup.device = blob.device;
@@ -21,7 +21,7 @@ Status make_tensorrt_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out
     (binding.is_input ? setup.inputs : setup.outputs).push_back(binding.name);
   }
   for (const auto& alias : blob.aliases) setup.aliases.push_back({alias.output, alias.input});
-  return TensorRtEngine::make(setup, out);
+  return TensorRtEngine::make(setup);
 }
 
 }  // namespace
@@ -29,16 +29,15 @@ Status make_tensorrt_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out
 bool has_tensorrt_engine() noexcept { return false; }
 #endif
 
-Status make_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
-  if (blob.kind == PayloadKind::host) return make_host_engine(blob, out);
+std::unique_ptr<Engine> make_engine(const EngineBlob& blob) {
+  if (blob.kind == PayloadKind::host) return make_host_engine(blob);
 #ifdef TORCHTRT_VIZ_HAS_TENSORRT
-  return make_tensorrt_engine(blob, out);
+  return make_tensorrt_engine(blob);
 #else
-  return Status::error(
-      Code::not_supported,
-      "engine '" + blob.engine_name +
-          "' is a TensorRT plan, and this build has no TensorRT engine: build where CMake finds "
-          "NvInfer.h and cuda_runtime_api.h, or export the program for the host engine");
+  throw Error(Code::not_supported,
+              "engine '" + blob.engine_name +
+                  "' is a TensorRT plan, and this build has no TensorRT engine: build where CMake finds "
+                  "NvInfer.h and cuda_runtime_api.h, or export the program for the host engine");
 #endif
 }
 

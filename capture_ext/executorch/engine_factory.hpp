@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "core/blob.hpp"
 #include "core/engine.hpp"
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/visibility.hpp"
-#include "executorch/blob.hpp"
 
 namespace torchtrt_viz {
 
@@ -14,6 +14,6 @@ namespace torchtrt_viz {
 TORCHTRT_VIZ_API bool has_tensorrt_engine() noexcept;
 
 // `blob.payload` has to outlive an engine of kind host.
-TORCHTRT_VIZ_API Status make_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out);
+TORCHTRT_VIZ_API std::unique_ptr<Engine> make_engine(const EngineBlob& blob);
 
 }  // namespace torchtrt_viz

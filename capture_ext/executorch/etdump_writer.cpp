@@ -59,7 +59,7 @@ class Writer {
 
 }  // namespace
 
-Status write_etdump(const EventColumns& columns, std::string& out) {
+std::string write_etdump(const EventColumns& columns) {
   const auto& events = columns.events;
   const auto& blocks = columns.blocks;
   const auto event_end = [&](std::size_t block) {
@@ -90,12 +90,12 @@ Status write_etdump(const EventColumns& columns, std::string& out) {
   }
   const auto size = align(at, 8);
   if (size > static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max())) {
-    return Status::error(Code::not_supported,
-                         std::to_string(events.size()) +
-                             " events do not fit into one ETDump (2 GiB): take the dump more "
-                             "often and clear the session in between");
+    throw Error(Code::not_supported, std::to_string(events.size()) +
+                                         " events do not fit into one ETDump (2 GiB): take the dump more "
+                                         "often and clear the session in between");
   }
 
+  std::string out;
   Writer w(out, size);
   w.put(0, static_cast<std::uint32_t>(size - 4));
   w.reference(kRootReference, kRootAt);
@@ -154,7 +154,7 @@ Status write_etdump(const EventColumns& columns, std::string& out) {
     w.put(text_places[i], static_cast<std::uint32_t>(text.size()));
     w.bytes(text_places[i] + 4, text.data(), text.size());
   }
-  return Status::success();
+  return out;
 }
 
 }  // namespace torchtrt_viz::et

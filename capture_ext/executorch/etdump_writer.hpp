@@ -5,13 +5,13 @@
 
 #include <string>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/visibility.hpp"
 #include "executorch/event_log.hpp"
 
 namespace torchtrt_viz::et {
 
 // Fails where the file would pass the 2 GiB that the format's offsets reach.
-TORCHTRT_VIZ_API Status write_etdump(const EventColumns& columns, std::string& out);
+TORCHTRT_VIZ_API std::string write_etdump(const EventColumns& columns);
 
 }  // namespace torchtrt_viz::et

@@ -41,7 +41,7 @@ void EventLog::begin_run(std::string method) {
   run_first_block_ = blocks_.size();
 }
 
-void EventLog::end_run(RunStatus status, std::string error) {
+void EventLog::end_run(RunStatus status, const std::string& error) {
   const auto end = now_ticks();
   const std::lock_guard lock(mutex_);
   for (auto i = run_first_block_; i < blocks_.size(); ++i) {

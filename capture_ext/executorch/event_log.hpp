@@ -56,7 +56,7 @@ class TORCHTRT_VIZ_API EventLog final : public executorch::runtime::EventTracer 
 
   // Blocks that the runtime begins until the matching end_run() belong to this run.
   void begin_run(std::string method);
-  void end_run(RunStatus status, std::string error);
+  void end_run(RunStatus status, const std::string& error);
 
   // Switched off, the log stays attached and keeps nothing; a change takes effect with the next run.
   void set_recording(bool on) noexcept { recording_.store(on, std::memory_order_relaxed); }

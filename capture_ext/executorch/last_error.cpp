@@ -4,11 +4,11 @@
 
 namespace torchtrt_viz::et {
 namespace {
-thread_local std::optional<Status> last;
+thread_local std::optional<Error> last;
 }
 
-void set_last_error(Status status) { last = std::move(status); }
+void set_last_error(Error failure) { last = std::move(failure); }
 
-std::optional<Status> take_last_error() { return std::exchange(last, std::nullopt); }
+std::optional<Error> take_last_error() { return std::exchange(last, std::nullopt); }
 
 }  // namespace torchtrt_viz::et

@@ -3,13 +3,13 @@
 
 #include <optional>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/visibility.hpp"
 
 namespace torchtrt_viz::et {
 
-TORCHTRT_VIZ_API void set_last_error(Status status);
+TORCHTRT_VIZ_API void set_last_error(Error failure);
 // The last one since it was taken last; nothing where no delegate of ours failed.
-TORCHTRT_VIZ_API std::optional<Status> take_last_error();
+TORCHTRT_VIZ_API std::optional<Error> take_last_error();
 
 }  // namespace torchtrt_viz::et

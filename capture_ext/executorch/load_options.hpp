@@ -5,15 +5,14 @@
 
 #include <string_view>
 
+#include "core/error.hpp"
 #include "core/options.hpp"
-#include "core/status.hpp"
 
 namespace torchtrt_viz::et {
 
 // Both refuse values that cannot be, whichever source they came from, with key, value and choices.
-Status read_load_options(const executorch::runtime::BackendInitContext& context, OptionSet& out);
-Status read_compile_specs(executorch::runtime::ArrayRef<executorch::runtime::CompileSpec> specs,
-                          OptionSet& out);
+OptionSet read_load_options(const executorch::runtime::BackendInitContext& context);
+OptionSet read_compile_specs(executorch::runtime::ArrayRef<executorch::runtime::CompileSpec> specs);
 
 // Whether a key is one of ours, known or misspelt.
 bool is_profile_option(std::string_view key) noexcept;

@@ -2,30 +2,30 @@
 
 #include <utility>
 
-#include "executorch/blob.hpp"
+#include "core/blob.hpp"
 #include "executorch/engine_factory.hpp"
 
 namespace torchtrt_viz {
 
-Status load_engine(std::span<const std::byte> blob, const std::string& name, const std::string& owner,
-                   InstrumentedEngine::Options options, LoadedEngine& out) {
+LoadedEngine load_engine(std::span<const std::byte> blob, const std::string& name, const std::string& owner,
+                         InstrumentedEngine::Options options) {
+  LoadedEngine out;
   out.bytes.assign(blob.begin(), blob.end());
-  EngineBlob parsed;
-  std::unique_ptr<Engine> engine;
-  EngineIdentity identity;
-  auto status = parse_blob(out.bytes, parsed);
-  if (status.ok()) status = make_engine(parsed, engine);
-  if (status.ok()) {
+  try {
+    const auto parsed = parse_blob(out.bytes);
+    auto engine = make_engine(parsed);
+    EngineIdentity identity;
     identity.content_hash = parsed.content_hash;
     identity.name = name.empty() ? parsed.engine_name : name;
     identity.method = "forward";
     identity.runtime = engine->runtime();
     identity.owner = owner;
-    status =
-        InstrumentedEngine::create(std::move(engine), std::move(identity), std::move(options), out.engine);
+    out.engine = InstrumentedEngine::create(std::move(engine), std::move(identity), std::move(options));
+  } catch (const Error& failure) {
+    if (name.empty()) throw;
+    throw failure.with_message("engine '" + name + "': " + failure.what());
   }
-  if (!status.ok() && !name.empty()) status.message = "engine '" + name + "': " + status.message;
-  return status;
+  return out;
 }
 
 }  // namespace torchtrt_viz

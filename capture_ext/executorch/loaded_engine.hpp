@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/instrumented_engine.hpp"
-#include "core/status.hpp"
 #include "core/visibility.hpp"
 
 namespace torchtrt_viz {
@@ -20,8 +20,7 @@ struct LoadedEngine {
 };
 
 // `name` is what its files are called after; empty: the name in the blob. `owner` as in EngineIdentity.
-TORCHTRT_VIZ_API Status load_engine(std::span<const std::byte> blob, const std::string& name,
-                                    const std::string& owner, InstrumentedEngine::Options options,
-                                    LoadedEngine& out);
+TORCHTRT_VIZ_API LoadedEngine load_engine(std::span<const std::byte> blob, const std::string& name,
+                                          const std::string& owner, InstrumentedEngine::Options options);
 
 }  // namespace torchtrt_viz

@@ -29,8 +29,8 @@ constexpr char kMagic[] = "\x93NUMPY";
 constexpr std::size_t kMagicSize = 6;
 constexpr std::size_t kAlignment = 64;
 
-Status bad(const std::string& path, const std::string& what) {
-  return Status::error(Code::invalid_argument, path + " is not a .npy file that can be used: " + what);
+Error bad(const std::string& path, const std::string& what) {
+  return Error(Code::invalid_argument, path + " is not a .npy file that can be used: " + what);
 }
 
 // The text after "'key':" in the header, a Python dict of which numpy writes three keys.
@@ -38,7 +38,7 @@ std::string_view value_of(std::string_view header, std::string_view key) {
   const auto at = header.find(key);
   if (at == std::string_view::npos) return {};
   auto rest = header.substr(at + key.size());
-  const auto begin = rest.find_first_not_of(" ");
+  const auto begin = rest.find_first_not_of(' ');
   return begin == std::string_view::npos ? std::string_view() : rest.substr(begin);
 }
 
@@ -82,19 +82,19 @@ std::vector<std::int64_t> dense_strides(const Dims& dims) {
 
 }  // namespace
 
-Status read_npy(const std::string& path, InputTensor& out, std::unique_ptr<std::byte[]>& data) {
+NpyArray read_npy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Status::error(Code::not_found, "cannot read " + path);
+  if (!file) throw Error(Code::not_found, "cannot read " + path);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (bytes.size() < 12 || bytes.compare(0, kMagicSize, kMagic, kMagicSize) != 0)
-    return bad(path, "no NUMPY magic");
+    throw bad(path, "no NUMPY magic");
   const bool wide = bytes[6] != 1;  // format 1 has a header size of two bytes, later ones of four
   std::size_t header_size = 0;
   for (std::size_t i = 0; i < (wide ? 4 : 2); ++i) {
     header_size |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[8 + i])) << (8 * i);
   }
   const std::size_t header_at = wide ? 12 : 10;
-  if (header_size > bytes.size() - header_at) return bad(path, "its header is cut short");
+  if (header_size > bytes.size() - header_at) throw bad(path, "its header is cut short");
   const std::string_view header(bytes.data() + header_at, header_size);
   const auto descr = value_of(header, "'descr':");
   const Kind* kind = nullptr;
@@ -102,37 +102,37 @@ Status read_npy(const std::string& path, InputTensor& out, std::unique_ptr<std::
     if (descr.size() > known.text.size() + 1 && descr.substr(1, known.text.size()) == known.text)
       kind = &known;
   }
-  if (kind == nullptr)
-    return bad(path, "its type " + std::string(descr.substr(0, 12)) + " has no equivalent");
+  if (kind == nullptr) throw bad(path, "its type " + std::string(descr.substr(0, 12)) + " has no equivalent");
   const auto shape = parse_shape(value_of(header, "'shape':"));
-  if (!shape) return bad(path, "its shape cannot be read");
+  if (!shape) throw bad(path, "its shape cannot be read");
   if (!value_of(header, "'fortran_order':").starts_with("False") && shape->rank() > 1) {
-    return bad(path, "it is in Fortran order: save numpy.ascontiguousarray() of it");
+    throw bad(path, "it is in Fortran order: save numpy.ascontiguousarray() of it");
   }
   const auto at = header_at + header_size;
-  if (!fits(*shape, dtype_size(kind->dtype), bytes.size() - at)) return bad(path, "its data are cut short");
-  out.view.dtype = kind->dtype;
-  out.view.sizes = *shape;
-  out.strides = dense_strides(*shape);
-  data.reset(new (std::nothrow) std::byte[out.view.nbytes() + 1]);
-  if (!data) return Status::error(Code::out_of_memory, "no memory for " + path);
-  std::memcpy(data.get(), bytes.data() + at, out.view.nbytes());
-  out.view.data = data.get();
-  return Status::success();
+  if (!fits(*shape, dtype_size(kind->dtype), bytes.size() - at)) throw bad(path, "its data are cut short");
+  NpyArray out;
+  auto& view = out.tensor.view;
+  view.dtype = kind->dtype;
+  view.sizes = *shape;
+  out.tensor.strides = dense_strides(*shape);
+  out.data.reset(new (std::nothrow) std::byte[view.nbytes() + 1]);
+  if (!out.data) throw Error(Code::out_of_memory, "no memory for " + path);
+  std::memcpy(out.data.get(), bytes.data() + at, view.nbytes());
+  view.data = out.data.get();
+  return out;
 }
 
-Status write_npy(const std::string& path, const OutputTensor& tensor) {
+void write_npy(const std::string& path, const OutputTensor& tensor) {
   std::string_view descr = tensor.dtype == DType::bfloat16 ? "<u2" : "";
   for (const auto& kind : kKinds) {
     if (kind.dtype == tensor.dtype) descr = kind.text;
   }
   if (descr.empty()) {
-    return Status::error(Code::not_supported,
-                         path + ": numpy has no " + std::string(dtype_name(tensor.dtype)));
+    throw Error(Code::not_supported, path + ": numpy has no " + std::string(dtype_name(tensor.dtype)));
   }
   const Dims dims(tensor.sizes);
   if (dims.elements() > 1 && tensor.strides != dense_strides(dims)) {
-    return Status::error(Code::not_supported, path + ": the output is not in C order");
+    throw Error(Code::not_supported, path + ": the output is not in C order");
   }
   std::string header =
       "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': " + to_text(dims) + ", }";
@@ -146,7 +146,7 @@ Status write_npy(const std::string& path, const OutputTensor& tensor) {
   bytes += header;
   const auto size = static_cast<std::size_t>(dims.elements()) * dtype_size(tensor.dtype);
   bytes.append(reinterpret_cast<const char*>(tensor.data.get()), size);
-  return write_file(path, bytes);
+  write_file(path, bytes);
 }
 
 }  // namespace torchtrt_viz::et

@@ -5,15 +5,18 @@
 #include <memory>
 #include <string>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "executorch/program.hpp"
 
 namespace torchtrt_viz::et {
 
-// The tensor points into `data`.
-Status read_npy(const std::string& path, InputTensor& out, std::unique_ptr<std::byte[]>& data);
+struct NpyArray {
+  InputTensor tensor;  // points into `data`
+  std::unique_ptr<std::byte[]> data;
+};
+NpyArray read_npy(const std::string& path);
 
 // bfloat16, which numpy lacks, is written as its bits ("<u2").
-Status write_npy(const std::string& path, const OutputTensor& tensor);
+void write_npy(const std::string& path, const OutputTensor& tensor);
 
 }  // namespace torchtrt_viz::et

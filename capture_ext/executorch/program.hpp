@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/engine_registry.hpp"
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/tensor.hpp"
 #include "core/visibility.hpp"
 #include "executorch/event_log.hpp"
@@ -26,13 +26,17 @@ namespace torchtrt_viz::et {
 using LoadOption = std::variant<bool, int, std::string>;
 using LoadOptions = std::map<std::string, std::map<std::string, LoadOption>>;
 
-// What the runtime refused, and why. `name` and `code` are ExecuTorch's; empty and 0 for what never got to
-// it.
-struct ProgramError {
-  Status status;
-  std::string name;
-  std::uint32_t code = 0;
-  bool ok() const noexcept { return status.ok(); }
+// What the runtime refused, with ExecuTorch's own name and number of the error.
+class TORCHTRT_VIZ_API RuntimeError : public Error {
+ public:
+  RuntimeError(const Error& failure, std::string name, std::uint32_t number)
+      : Error(failure), name_(std::move(name)), number_(number) {}
+  const std::string& name() const noexcept { return name_; }
+  std::uint32_t number() const noexcept { return number_; }
+
+ private:
+  std::string name_;
+  std::uint32_t number_;
 };
 
 struct InputTensor {
@@ -75,26 +79,25 @@ class TORCHTRT_VIZ_API Program {
     bool share_memory = false;  // methods share planned memory: programs with state shared between methods
   };
 
-  static ProgramError load(const std::string& path, const LoadOptions& options, Settings settings,
-                           std::unique_ptr<Program>& out);
+  static std::unique_ptr<Program> load(const std::string& path, const LoadOptions& options,
+                                       Settings settings);
   ~Program();
 
   const std::string& path() const noexcept { return path_; }
   bool traced() const noexcept { return log_ != nullptr; }
   const std::vector<std::string>& methods() const noexcept { return methods_; }
-  ProgramError describe(const std::string& method, MethodDescription& out);
-  ProgramError load_method(const std::string& method);
+  MethodDescription describe(const std::string& method);
+  void load_method(const std::string& method);
   bool is_loaded(const std::string& method);
 
   // Waits for a run of another thread. Inputs stay the caller's and are used in place where they are dense in
   // the order of dimensions that the program was exported with.
-  ProgramError run(const std::string& method, const std::vector<InputValue>& inputs,
-                   std::vector<OutputValue>& outputs);
+  std::vector<OutputValue> run(const std::string& method, const std::vector<InputValue>& inputs);
 
   // All blocks since loading or clear(), as a file; valid and empty where there are none. Any time, any
   // number of times, also beside a run and after close().
   // From a block on, which blocks() counts from 0.
-  Status etdump(std::string& out, std::size_t first_block = 0);
+  std::string etdump(std::size_t first_block = 0);
   EventLog* log() noexcept { return log_.get(); }
   void clear();
   std::vector<EngineInfo> engines();
@@ -103,9 +106,12 @@ class TORCHTRT_VIZ_API Program {
 
  private:
   Program(std::string path, Settings settings);
-  ProgramError open(const LoadOptions& options);
-  ProgramError check_method(const std::string& method);
-  ProgramError load_method_locked(const std::string& method);
+  void open(const LoadOptions& options);
+  void check_method(const std::string& method);
+  void load_method_locked(const std::string& method);
+  void check_known(const std::string& method) const;
+  template <typename Work>
+  void logged(const std::string& method, Work&& work);
 
   const std::string path_;
   const Settings settings_;
@@ -121,6 +127,6 @@ class TORCHTRT_VIZ_API Program {
 TORCHTRT_VIZ_API std::vector<std::string> registered_backends();
 
 // Loads a library that registers kernels or backends; it stays for the life of the process.
-TORCHTRT_VIZ_API Status load_library(const std::string& path);
+TORCHTRT_VIZ_API void load_library(const std::string& path);
 
 }  // namespace torchtrt_viz::et

@@ -6,9 +6,9 @@
 #include <memory>
 #include <mutex>
 
+#include "core/blob.hpp"
 #include "core/clock.hpp"
 #include "core/instrumented_engine.hpp"
-#include "executorch/blob.hpp"
 #include "executorch/delegate_number.hpp"
 #include "executorch/load_options.hpp"
 #include "executorch/tracer_sink.hpp"
@@ -31,27 +31,28 @@ class WrappedEngine final : public Engine {
   void arguments(rt::BackendExecutionContext* context, rt::Span<rt::EValue*> args) {
     context_ = context;
     args_ = args;
+    error_ = rt::Error::Ok;
   }
   rt::Error last_error() const noexcept { return error_; }
 
   std::string_view runtime() const override { return id_; }
   std::span<const BindingInfo> inputs() const override { return {}; }
   std::span<const BindingInfo> outputs() const override { return {}; }
-  Status bind_inputs(std::span<const TensorView>) override { return {}; }
-  Status infer_shapes() override { return {}; }
-  Status bind_outputs(std::span<OutputView>) override { return {}; }
-  Status enqueue(std::uint64_t, void*, Record) override {
+  void bind_inputs(std::span<const TensorView>) override {}
+  void infer_shapes() override {}
+  void bind_outputs(std::span<OutputView>) override {}
+  void enqueue(std::uint64_t, void*, Record) override {
     RuntimeLog log;
     error_ = backend_.execute(*context_, handle_, args_);
-    if (error_ == rt::Error::Ok) return {};
+    if (error_ == rt::Error::Ok) return;
     std::string text = id_ + " failed: " + std::string(error_name(error_));
     if (const auto reason = log.take(); !reason.empty()) text += ": " + reason;
-    return Status::error(to_code(error_), std::move(text));
+    throw Error(to_code(error_), text);
   }
-  Status stage_outputs(std::span<OutputView>) override { return {}; }
-  Status synchronize() override { return {}; }
-  Status want(Record) override { return {}; }
-  Status prepare() override { return {}; }
+  void stage_outputs(std::span<OutputView>) override {}
+  void synchronize() override {}
+  void want(Record) override {}
+  void prepare() override {}
   std::int64_t attachments() const override { return 0; }
   std::int64_t contexts() const override { return 1; }
   Level deepest() const override { return Level::delegate; }
@@ -90,8 +91,7 @@ class ProxyBackend final : public rt::BackendInterface {
   rt::Result<rt::DelegateHandle*> init(rt::BackendInitContext& context, rt::FreeableBuffer* processed,
                                        rt::ArrayRef<rt::CompileSpec> specs) const override try {
     InstrumentedEngine::Options options;
-    if (auto status = read_load_options(context, options.load); !status.ok())
-      return fail("init", std::move(status));
+    options.load = read_load_options(context);
     std::vector<rt::BackendOption> passed;  // our options are not the backend's business
     for (const auto& option : context.runtime_specs()) {
       if (!is_profile_option(option.key)) passed.push_back(option);
@@ -104,6 +104,7 @@ class ProxyBackend final : public rt::BackendInterface {
                                  rt::Span<const rt::BackendOption>(passed.data(), passed.size()));
     auto made = backend_.init(inner, processed, specs);
     if (!made.ok()) return made.error();
+    auto wrapped = std::make_unique<WrappedEngine>(backend_, id_, *made);  // destroys the handle from here on
 
     auto handle = std::make_unique<Handle>();
     identity.method = context.get_method_name() == nullptr ? "" : context.get_method_name();
@@ -112,15 +113,12 @@ class ProxyBackend final : public rt::BackendInterface {
     identity.name = id_;
     identity.runtime = id_;
     identity.owner = "executorch";
-    auto wrapped = std::make_unique<WrappedEngine>(backend_, id_, *made);
     handle->wrapped = wrapped.get();
-    auto status = InstrumentedEngine::create(std::move(wrapped), std::move(identity), std::move(options),
-                                             handle->engine);
-    if (!status.ok()) return fail("init", std::move(status));
+    handle->engine = InstrumentedEngine::create(std::move(wrapped), std::move(identity), std::move(options));
     handle->metadata = delegate_metadata(handle->engine->entry()->info());
     return static_cast<rt::DelegateHandle*>(handle.release());
-  } catch (const std::exception& error) {
-    return fail("init", Status::error(Code::internal, error.what()));
+  } catch (...) {
+    return fail("init");
   }
 
   rt::Error execute(rt::BackendExecutionContext& context, rt::DelegateHandle* delegate,
@@ -134,13 +132,16 @@ class ProxyBackend final : public rt::BackendInterface {
 #ifdef ET_EVENT_TRACER_ENABLED
     if (context.event_tracer() != nullptr) sink.emplace(context.event_tracer(), handle->metadata);
 #endif
-    auto status = handle->engine->call({}, {}, nullptr, sink ? &*sink : nullptr, entered_ns);
-    if (status.ok()) return rt::Error::Ok;
-    const auto error = handle->wrapped->last_error();
-    (void)fail("execute", std::move(status));
-    return error;
-  } catch (const std::exception& error) {
-    return fail("execute", Status::error(Code::internal, error.what()));
+    try {
+      handle->engine->call({}, {}, nullptr, sink ? &*sink : nullptr, entered_ns);
+    } catch (...) {
+      const auto error = fail("execute");
+      const auto own = handle->wrapped->last_error();
+      return own == rt::Error::Ok ? error : own;  // the backend's own code, where it is the one that failed
+    }
+    return rt::Error::Ok;
+  } catch (...) {
+    return fail("execute");
   }
 
   void destroy(rt::DelegateHandle* delegate) const override {
@@ -148,9 +149,7 @@ class ProxyBackend final : public rt::BackendInterface {
   }
 
  private:
-  rt::Error fail(const char* where, Status status) const {
-    return delegate_failure(wrapper_.c_str(), where, std::move(status));
-  }
+  rt::Error fail(const char* where) const noexcept { return delegate_failure(wrapper_.c_str(), where); }
   const rt::BackendInterface& backend_;
   const std::string id_;
   const std::string wrapper_;  // the registry keeps a pointer to it
@@ -169,43 +168,41 @@ Proxies& all_proxies() {
 
 }  // namespace
 
-Status wrap_backend(const std::string& backend, const std::string& wrapper) {
+void wrap_backend(const std::string& backend, const std::string& wrapper) {
   if (backend.size() != wrapper.size() || backend.empty()) {
-    return Status::refused("wrapper", wrapper, "'" + wrapper + "'",
-                           "give an id of " + std::to_string(backend.size()) + " characters, as '" + backend +
-                               "' has: it takes that one's place in a copy of the program");
+    throw Error::refused("wrapper", wrapper, "'" + wrapper + "'",
+                         "give an id of " + std::to_string(backend.size()) + " characters, as '" + backend +
+                             "' has: it takes that one's place in a copy of the program");
   }
   auto& known = all_proxies();
   const std::lock_guard lock(known.mutex);
   for (const auto& proxy : known.all) {
     if (proxy->wrapper() != wrapper) continue;
-    if (proxy->id() == backend) return Status::success();
-    return Status::refused("wrapper", wrapper, "'" + wrapper + "'", "it already wraps " + proxy->id());
+    if (proxy->id() == backend) return;
+    throw Error::refused("wrapper", wrapper, "'" + wrapper + "'", "it already wraps " + proxy->id());
   }
   const auto* inner = rt::get_backend_class(backend.c_str());
   if (inner == nullptr) {
-    return Status::error(Code::not_found,
-                         "there is no backend '" + backend +
-                             "' to wrap in this process: load the library that brings it first");
+    throw Error(Code::not_found, "there is no backend '" + backend +
+                                     "' to wrap in this process: load the library that brings it first");
   }
   if (rt::get_backend_class(wrapper.c_str()) != nullptr) {
-    return Status::refused("wrapper", wrapper, "'" + wrapper + "'", "a backend of that id is registered");
+    throw Error::refused("wrapper", wrapper, "'" + wrapper + "'", "a backend of that id is registered");
   }
   auto proxy = std::make_unique<ProxyBackend>(*inner, backend, wrapper);
   const auto error = rt::register_backend({proxy->wrapper().c_str(), proxy.get()});
   if (error != rt::Error::Ok) {
-    return Status::error(to_code(error), "executorch refused to register '" + wrapper +
-                                             "': " + std::string(error_name(error)) +
-                                             " (it takes 16 backends a process)");
+    throw Error(to_code(error), "executorch refused to register '" + wrapper + "': " +
+                                    std::string(error_name(error)) + " (it takes 16 backends a process)");
   }
   known.all.push_back(std::move(proxy));
-  return Status::success();
 }
 
 std::vector<std::pair<std::string, std::string>> proxies() {
   auto& known = all_proxies();
   const std::lock_guard lock(known.mutex);
   std::vector<std::pair<std::string, std::string>> out;
+  out.reserve(known.all.size());
   for (const auto& proxy : known.all) out.emplace_back(proxy->wrapper(), proxy->id());
   return out;
 }

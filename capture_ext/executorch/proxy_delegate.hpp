@@ -13,21 +13,21 @@
 #include <utility>
 #include <vector>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/visibility.hpp"
 
 namespace torchtrt_viz::et {
 
 // Registers `wrapper` for `backend`, which has to be registered by now. The same pair again does nothing.
-TORCHTRT_VIZ_API Status wrap_backend(const std::string& backend, const std::string& wrapper);
+TORCHTRT_VIZ_API void wrap_backend(const std::string& backend, const std::string& wrapper);
 
 // (wrapper, backend) of every proxy of the process.
 TORCHTRT_VIZ_API std::vector<std::pair<std::string, std::string>> proxies();
 
-// Gives the delegates of a program other ids, in place, each of the length that it has. `renamed` counts by
-// old id. The program's tables are followed with every offset checked; a damaged one is refused unchanged.
-TORCHTRT_VIZ_API Status rename_backends(std::span<std::byte> program,
-                                        const std::map<std::string, std::string>& names,
-                                        std::map<std::string, std::size_t>& renamed);
+// Gives the delegates of a program other ids, in place, each of the length that it has. Returns how
+// many there were of each old id. The program's tables are followed with every offset checked; a damaged one
+// is refused unchanged.
+TORCHTRT_VIZ_API std::map<std::string, std::size_t> rename_backends(
+    std::span<std::byte> program, const std::map<std::string, std::string>& names);
 
 }  // namespace torchtrt_viz::et

@@ -2,6 +2,7 @@
 #include <cstring>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "executorch/proxy_delegate.hpp"
 
@@ -69,52 +70,52 @@ constexpr std::uint64_t kExecutionPlan = 1;  // of Program
 constexpr std::uint64_t kDelegates = 7;      // of ExecutionPlan
 constexpr std::uint64_t kId = 0;             // of BackendDelegate
 
-Status damaged(const char* what) {
-  return Status::error(Code::invalid_program, std::string("the program is damaged: ") + what);
+Error damaged(const char* what) {
+  return Error(Code::invalid_program, std::string("the program is damaged: ") + what);
 }
 
 // Places of the ids of all delegates.
-Status find_ids(const Buffer& buffer, std::vector<std::uint64_t>& out) {
+std::vector<std::uint64_t> find_ids(const Buffer& buffer) {
+  std::vector<std::uint64_t> out;
   const auto root = buffer.target(0);
   const auto plans_field = root ? buffer.field(*root, kExecutionPlan) : std::nullopt;
   const auto plans_at = plans_field ? buffer.target(*plans_field) : std::nullopt;
   const auto plans = plans_at ? buffer.vector(*plans_at) : std::nullopt;
-  if (!plans) return damaged("its list of methods lies outside the file");
+  if (!plans) throw damaged("its list of methods lies outside the file");
   for (std::uint64_t p = 0; p < plans->second; ++p) {
     const auto plan = buffer.target(plans->first + 4 * p);
-    if (!plan) return damaged("a method lies outside the file");
+    if (!plan) throw damaged("a method lies outside the file");
     const auto field = buffer.field(*plan, kDelegates);
     if (!field) continue;
     const auto delegates_at = buffer.target(*field);
     const auto delegates = delegates_at ? buffer.vector(*delegates_at) : std::nullopt;
-    if (!delegates) return damaged("a method's delegates lie outside the file");
+    if (!delegates) throw damaged("a method's delegates lie outside the file");
     for (std::uint64_t d = 0; d < delegates->second; ++d) {
       const auto delegate = buffer.target(delegates->first + 4 * d);
       const auto id_field = delegate ? buffer.field(*delegate, kId) : std::nullopt;
       const auto id = id_field ? buffer.target(*id_field) : std::nullopt;
-      if (!id || !buffer.text(*id)) return damaged("a delegate's id lies outside the file");
+      if (!id || !buffer.text(*id)) throw damaged("a delegate's id lies outside the file");
       out.push_back(*id);
     }
   }
-  return Status::success();
+  return out;
 }
 
 }  // namespace
 
-Status rename_backends(std::span<std::byte> program, const std::map<std::string, std::string>& names,
-                       std::map<std::string, std::size_t>& renamed) {
+std::map<std::string, std::size_t> rename_backends(std::span<std::byte> program,
+                                                   const std::map<std::string, std::string>& names) {
   constexpr std::size_t kIdentifierAt = 4;
   if (program.size() < 8 || std::memcmp(program.data() + kIdentifierAt, "ET", 2) != 0) {
-    return Status::error(Code::invalid_program,
-                         "this is not an ExecuTorch program: its identifier ETnn is missing");
+    throw Error(Code::invalid_program, "this is not an ExecuTorch program: its identifier ETnn is missing");
   }
   for (const auto& [from, to] : names) {
     if (from.size() == to.size() && !from.empty()) continue;
-    return Status::refused("names", to, "'" + to + "' for '" + from + "'", "both ids have the same length");
+    throw Error::refused("names", to, "'" + to + "' for '" + from + "'", "both ids have the same length");
   }
   const Buffer buffer(program);
-  std::vector<std::uint64_t> ids;
-  if (auto status = find_ids(buffer, ids); !status.ok()) return status;
+  const auto ids = find_ids(buffer);
+  std::map<std::string, std::size_t> renamed;
   std::set<std::uint64_t> done;  // delegates may share one string
   std::map<std::uint64_t, std::string> original;
   for (const auto at : ids) original.emplace(at, *buffer.text(at));
@@ -125,7 +126,7 @@ Status rename_backends(std::span<std::byte> program, const std::map<std::string,
     if (done.insert(at).second)
       std::memcpy(program.data() + at + 4, found->second.data(), found->second.size());
   }
-  return Status::success();
+  return renamed;
 }
 
 }  // namespace torchtrt_viz::et

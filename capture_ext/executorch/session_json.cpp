@@ -1,6 +1,6 @@
 #include "executorch/session_json.hpp"
 
-#include "core/json_text.hpp"
+#include "formats/io/json_text.hpp"
 
 namespace torchtrt_viz::et {
 namespace {

@@ -13,37 +13,34 @@ namespace {
 namespace rt = executorch::runtime;
 using executorch::aten::SizesType;
 
-Status resize(OutputView& view, const Dims& sizes) {
-  if (sizes == view.sizes) return Status::success();
+void resize(OutputView& view, const Dims& sizes) {
+  if (sizes == view.sizes) return;
   auto& tensor = static_cast<rt::EValue*>(view.owner)->toTensor();
   std::array<SizesType, kMaxDims> wanted{};
   for (std::size_t i = 0; i < sizes.rank(); ++i) wanted[i] = static_cast<SizesType>(sizes[i]);
   const auto error = rt::resize_tensor(tensor, rt::ArrayRef<SizesType>(wanted.data(), sizes.rank()));
   if (error != rt::Error::Ok) {
-    return Status::error(to_code(error), "an output of shape " + to_text(view.sizes) + " cannot become " +
-                                             to_text(sizes) + ": executorch says " +
-                                             std::string(error_name(error)));
+    throw Error(to_code(error), "an output of shape " + to_text(view.sizes) + " cannot become " +
+                                    to_text(sizes) + ": executorch says " + std::string(error_name(error)));
   }
   view.sizes = sizes;
   view.data = tensor.mutable_data_ptr();
   view.capacity = tensor.nbytes();
-  return Status::success();
 }
 
 }  // namespace
 
-Status TensorArgs::wrap_value(rt::EValue& value, std::size_t i, TensorView& view) {
+void TensorArgs::wrap_value(rt::EValue& value, std::size_t i, TensorView& view) {
   if (value.isTensor()) {
     const auto& tensor = value.toTensor();
     const auto dtype = dtype_of(tensor.scalar_type());
-    if (!dtype)
-      return Status::error(Code::invalid_type, "argument " + std::to_string(i) + " has an unknown type");
+    if (!dtype) throw Error(Code::invalid_type, "argument " + std::to_string(i) + " has an unknown type");
     view.data = tensor.mutable_data_ptr();
     view.dtype = *dtype;
     view.sizes = Dims(tensor.sizes());
     view.dim_order = tensor.dim_order().data();
     if (tensor.device_type() == rt::etensor::DeviceType::CUDA) view.device = DeviceKind::cuda;
-    return Status::success();
+    return;
   }
   auto& number = numbers_[i];
   view.data = &number;
@@ -57,18 +54,15 @@ Status TensorArgs::wrap_value(rt::EValue& value, std::size_t i, TensorView& view
     view.dtype = DType::boolean;
     number.boolean = value.toBool();
   } else {
-    return Status::error(Code::invalid_type,
-                         "argument " + std::to_string(i) + " is neither a tensor nor a number");
+    throw Error(Code::invalid_type, "argument " + std::to_string(i) + " is neither a tensor nor a number");
   }
-  return Status::success();
 }
 
-Status TensorArgs::wrap(rt::Span<rt::EValue*> args, std::size_t inputs, std::size_t outputs) {
+void TensorArgs::wrap(rt::Span<rt::EValue*> args, std::size_t inputs, std::size_t outputs) {
   if (args.size() != inputs + outputs) {
-    return Status::error(Code::invalid_argument, "the delegate was called with " +
-                                                     std::to_string(args.size()) +
-                                                     " arguments, its engine has " + std::to_string(inputs) +
-                                                     " inputs and " + std::to_string(outputs) + " outputs");
+    throw Error(Code::invalid_argument, "the delegate was called with " + std::to_string(args.size()) +
+                                            " arguments, its engine has " + std::to_string(inputs) +
+                                            " inputs and " + std::to_string(outputs) + " outputs");
   }
   args_ = args;
   inputs_.resize(inputs);
@@ -76,7 +70,7 @@ Status TensorArgs::wrap(rt::Span<rt::EValue*> args, std::size_t inputs, std::siz
   numbers_.resize(args.size());
   for (std::size_t i = 0; i < args.size(); ++i) {
     TensorView& view = i < inputs ? inputs_[i] : outputs_[i - inputs];
-    if (auto status = wrap_value(*args[i], i, view); !status.ok()) return status;
+    wrap_value(*args[i], i, view);
     if (i < inputs) continue;
     auto& output = outputs_[i - inputs];
     if (args[i]->isTensor()) {
@@ -87,7 +81,6 @@ Status TensorArgs::wrap(rt::Span<rt::EValue*> args, std::size_t inputs, std::siz
       output.capacity = sizeof(Number);
     }
   }
-  return Status::success();
 }
 
 void TensorArgs::unwrap() {

@@ -6,9 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/tensor.hpp"
 
 namespace torchtrt_viz::et {
@@ -16,8 +17,8 @@ namespace torchtrt_viz::et {
 class TensorArgs {
  public:
   // `inputs` arguments, then `outputs`. The arguments have to outlive this object.
-  Status wrap(executorch::runtime::Span<executorch::runtime::EValue*> args, std::size_t inputs,
-              std::size_t outputs);
+  void wrap(executorch::runtime::Span<executorch::runtime::EValue*> args, std::size_t inputs,
+            std::size_t outputs);
 
   std::span<const TensorView> inputs() const noexcept { return inputs_; }
   std::span<OutputView> outputs() noexcept { return outputs_; }
@@ -30,7 +31,7 @@ class TensorArgs {
     double real;
     bool boolean;
   };
-  Status wrap_value(executorch::runtime::EValue& value, std::size_t i, TensorView& view);
+  void wrap_value(executorch::runtime::EValue& value, std::size_t i, TensorView& view);
   std::vector<TensorView> inputs_;
   std::vector<OutputView> outputs_;
   std::vector<Number> numbers_;  // sized once: views point into it

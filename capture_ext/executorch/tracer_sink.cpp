@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "core/json_text.hpp"
 #include "executorch/last_error.hpp"
 #include "executorch/ticks.hpp"
+#include "formats/io/json_text.hpp"
 #include "host_engine/et_types.hpp"
 
 namespace torchtrt_viz::et {
@@ -78,19 +78,22 @@ std::string TracerSink::call_metadata(const CallReport& report) const {
   text.append(",\"call\":").append(std::to_string(report.call));
   text.append(",\"level\":\"").append(level_name(report.engine.level));
   text.append("\",\"level_source\":\"").append(level_source_name(report.engine.level_source));
-  text.append(report.status.ok() ? "\",\"status\":\"ok\"" : "\",\"status\":\"failed\"");
-  if (!report.status.ok()) {
+  text.append(report.failure == nullptr ? "\",\"status\":\"ok\"" : "\",\"status\":\"failed\"");
+  if (report.failure != nullptr) {
     text += ",\"error\":";
-    append_json_string(text, report.status.message);
+    append_json_string(text, report.failure->what());
   }
   return text + "}";
 }
 
-rt::Error delegate_failure(const char* backend, const char* where, Status status) {
-  ET_LOG(Error, "%s %s: %s", backend, where, status.message.c_str());
-  const auto error = to_error(status.code);
-  set_last_error(std::move(status));
+rt::Error delegate_failure(const char* backend, const char* where) noexcept try {
+  auto failure = current_failure();
+  ET_LOG(Error, "%s %s: %s", backend, where, failure.what());
+  const auto error = to_error(failure.code());
+  set_last_error(std::move(failure));
   return error;
+} catch (...) {
+  return rt::Error::Internal;
 }
 
 }  // namespace torchtrt_viz::et

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/engine_registry.hpp"
+#include "core/error.hpp"
 #include "core/instrumented_engine.hpp"
-#include "core/status.hpp"
 
 namespace torchtrt_viz::et {
 
@@ -31,7 +31,8 @@ class TracerSink final : public ReportSink {
   const std::string& metadata_;
 };
 
-// Logs the failure, keeps its words for whoever asks (last_error.hpp), and gives the code to return.
-executorch::runtime::Error delegate_failure(const char* backend, const char* where, Status status);
+// For `catch (...)` in a delegate: logs the failure that is being handled, keeps its words for whoever asks
+// (last_error.hpp), and gives the code to return.
+executorch::runtime::Error delegate_failure(const char* backend, const char* where) noexcept;
 
 }  // namespace torchtrt_viz::et

@@ -133,10 +133,7 @@ std::string choose_method(const et::Program& program, const std::optional<std::s
 
 int list(et::Program& program) {
   for (const auto& method : program.methods()) {
-    et::MethodDescription meta;
-    if (const auto error = program.describe(method, meta); !error.ok()) {
-      return complain(error.status.message, kLoadFailed);
-    }
+    const auto meta = program.describe(method);
     std::printf("%s\n", method.c_str());
     const auto values = [](const char* what, const std::vector<et::ValueMeta>& rows) {
       for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -194,16 +191,18 @@ struct Inputs {
   std::vector<std::unique_ptr<std::byte[]>> data;
 };
 
-tv::Status read_inputs(const std::vector<std::string>& files, Inputs& out) {
+Inputs read_inputs(const std::vector<std::string>& files) {
+  Inputs out;
   for (const auto& file : files) {
-    et::InputTensor tensor;
-    if (auto status = et::read_npy(file, tensor, out.data.emplace_back()); !status.ok()) return status;
-    out.values.emplace_back(std::move(tensor));
+    auto array = et::read_npy(file);
+    out.values.emplace_back(std::move(array.tensor));
+    out.data.push_back(std::move(array.data));
   }
-  return {};
+  return out;
 }
 
-void make_inputs(const et::MethodDescription& meta, Inputs& out) {
+Inputs make_inputs(const et::MethodDescription& meta) {
+  Inputs out;
   for (const auto& value : meta.inputs) {
     if (value.tag == "int") {
       out.values.emplace_back(std::int64_t{1});
@@ -229,60 +228,47 @@ void make_inputs(const et::MethodDescription& meta, Inputs& out) {
       out.values.emplace_back(std::move(tensor));
     }
   }
+  return out;
 }
 
-tv::Status write_outputs(const std::string& directory, const std::vector<et::OutputValue>& outputs) {
+void write_outputs(const std::string& directory, const std::vector<et::OutputValue>& outputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto* tensor = std::get_if<et::OutputTensor>(&outputs[i]);
-    if (tensor == nullptr) continue;
-    auto status = et::write_npy(directory + "/output_" + std::to_string(i) + ".npy", *tensor);
-    if (!status.ok()) return status;
+    if (tensor != nullptr) et::write_npy(directory + "/output_" + std::to_string(i) + ".npy", *tensor);
   }
-  return {};
 }
 
-tv::Status write_events(et::Program& program, const std::string& path) {
-  std::string bytes;
-  if (auto status = program.etdump(bytes); !status.ok()) return status;
-  if (auto status = tv::write_file(path, bytes); !status.ok()) return status;
-  return tv::write_file(path + ".json", et::session_json(program, TORCHTRT_VIZ_EXECUTORCH_VERSION));
+void write_events(et::Program& program, const std::string& path) {
+  tv::write_file(path, program.etdump());
+  tv::write_file(path + ".json", et::session_json(program, TORCHTRT_VIZ_EXECUTORCH_VERSION));
 }
 
-int run(const Arguments& arguments) {
-  for (const auto& library : arguments.libraries) {
-    if (const auto status = et::load_library(library); !status.ok())
-      return complain(status.message, kLoadFailed);
-  }
+// `code` is what the process ends with where this throws: it says how far the work has come.
+int run(const Arguments& arguments, int& code) {
+  code = kLoadFailed;
+  for (const auto& library : arguments.libraries) et::load_library(library);
   et::Program::Settings settings;
   settings.trace = !arguments.etdump.empty();
   settings.method_only = arguments.method_only;
   settings.load_methods = false;
-  std::unique_ptr<et::Program> program;
-  if (const auto error = et::Program::load(arguments.program, arguments.options, settings, program);
-      !error.ok()) {
-    return complain(error.status.message, kLoadFailed);
-  }
+  const auto program = et::Program::load(arguments.program, arguments.options, settings);
   if (arguments.list) return list(*program);
   const auto method = choose_method(*program, arguments.method);
-  et::MethodDescription meta;
-  if (const auto error = program->describe(method, meta); !error.ok())
-    return complain(error.status.message, kLoadFailed);
-  if (const auto error = program->load_method(method); !error.ok())
-    return complain(error.status.message, kLoadFailed);
-  Inputs inputs;
-  if (arguments.inputs.empty()) {
-    make_inputs(meta, inputs);
-  } else if (const auto status = read_inputs(arguments.inputs, inputs); !status.ok()) {
-    return complain(status.message, kUsage);
-  }
+  const auto meta = program->describe(method);
+  program->load_method(method);
+  code = kUsage;
+  const auto inputs = arguments.inputs.empty() ? make_inputs(meta) : read_inputs(arguments.inputs);
 
+  code = kRunFailed;
   std::vector<et::OutputValue> outputs;
   std::int64_t failed = 0;
   const auto repeat = [&](std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto error = program->run(method, inputs.values, outputs);
-      if (error.ok()) continue;
-      if (failed++ == 0) (void)complain(error.status.message, 0);
+      try {
+        outputs = program->run(method, inputs.values);
+      } catch (const tv::Error& failure) {
+        if (failed++ == 0) (void)complain(failure.what(), 0);
+      }
     }
   };
   if (program->log() != nullptr) program->log()->set_recording(arguments.warmup == 0);
@@ -296,13 +282,9 @@ int run(const Arguments& arguments) {
                 static_cast<long long>(arguments.runs), method.c_str(), static_cast<long long>(failed),
                 static_cast<double>(took) / 1e3 / static_cast<double>(arguments.runs));
   }
-  if (!arguments.output_dir.empty() && failed == 0) {
-    if (const auto status = write_outputs(arguments.output_dir, outputs); !status.ok())
-      return complain(status.message, kRunFailed);
-  }
+  if (!arguments.output_dir.empty() && failed == 0) write_outputs(arguments.output_dir, outputs);
   if (!arguments.etdump.empty()) {
-    if (const auto status = write_events(*program, arguments.etdump); !status.ok())
-      return complain(status.message, kRunFailed);
+    write_events(*program, arguments.etdump);
     std::printf("events: %s\n", arguments.etdump.c_str());
   }
   program->close();  // engines complete their files
@@ -315,7 +297,8 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+// Nothing is thrown out of main(): every failure is a line on stderr and an exit status.
+int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   for (const auto& word : words) {
     if (word == "--help" || word == "-h") return std::fputs(kHelp, stdout) < 0 ? kRunFailed : 0;
@@ -327,9 +310,12 @@ int main(int argc, char** argv) {
   }
   Arguments arguments;
   if (const auto wrong = parse(words, arguments); !wrong.empty()) return complain(wrong, kUsage);
+  int code = kRunFailed;
   try {
-    return run(arguments);
-  } catch (const std::exception& error) {
-    return complain(error.what(), kRunFailed);
+    return run(arguments, code);
+  } catch (...) {
+    return complain(tv::current_failure().what(), code);
   }
+} catch (...) {
+  return kRunFailed;
 }

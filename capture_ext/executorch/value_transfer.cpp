@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 
 namespace torchtrt_viz::et {
@@ -86,21 +87,21 @@ ValueMeta describe_value(const rt::Result<rt::Tag>& tag, const rt::Result<rt::Te
 
 }  // namespace
 
-Status InputTransfer::wrap(const rt::MethodMeta& meta, const std::vector<InputValue>& inputs) {
+void InputTransfer::wrap(const rt::MethodMeta& meta, const std::vector<InputValue>& inputs) {
   if (inputs.size() != meta.num_inputs()) {
-    return Status::error(Code::invalid_argument, "it takes " + std::to_string(meta.num_inputs()) +
-                                                     " inputs, got " + std::to_string(inputs.size()));
+    throw Error(Code::invalid_argument, "it takes " + std::to_string(meta.num_inputs()) + " inputs, got " +
+                                            std::to_string(inputs.size()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto tag = meta.input_tag(i);
     const bool tensor = std::holds_alternative<InputTensor>(inputs[i]);
-    if (!tag.ok()) return Status::error(Code::invalid_program, "input " + std::to_string(i) + " has no type");
+    if (!tag.ok()) throw Error(Code::invalid_program, "input " + std::to_string(i) + " has no type");
     if (tensor) {
       if (*tag != rt::Tag::Tensor) {
-        return Status::error(Code::invalid_type, "input " + std::to_string(i) + " is a tensor, expected " +
-                                                     std::string(tag_name(*tag)));
+        throw Error(Code::invalid_type,
+                    "input " + std::to_string(i) + " is a tensor, expected " + std::string(tag_name(*tag)));
       }
-      if (auto status = wrap_tensor(meta, i, std::get<InputTensor>(inputs[i])); !status.ok()) return status;
+      wrap_tensor(meta, i, std::get<InputTensor>(inputs[i]));
     } else if (const auto* flag = std::get_if<bool>(&inputs[i]); flag != nullptr && *tag == rt::Tag::Bool) {
       values_.emplace_back(*flag);
     } else if (const auto* integer = std::get_if<std::int64_t>(&inputs[i]);
@@ -112,88 +113,78 @@ Status InputTransfer::wrap(const rt::MethodMeta& meta, const std::vector<InputVa
                real != nullptr && *tag == rt::Tag::Double) {
       values_.emplace_back(*real);
     } else {
-      return Status::error(Code::invalid_type, "input " + std::to_string(i) + " is " +
-                                                   (flag != nullptr      ? "a bool"
-                                                    : integer != nullptr ? "an int"
-                                                                         : "a float") +
-                                                   ", expected " + std::string(tag_name(*tag)));
+      throw Error(Code::invalid_type, "input " + std::to_string(i) + " is " +
+                                          (flag != nullptr      ? "a bool"
+                                           : integer != nullptr ? "an int"
+                                                                : "a float") +
+                                          ", expected " + std::string(tag_name(*tag)));
     }
   }
-  return Status::success();
 }
 
-Status InputTransfer::wrap_tensor(const rt::MethodMeta& meta, std::size_t i, const InputTensor& input) {
+void InputTransfer::wrap_tensor(const rt::MethodMeta& meta, std::size_t i, const InputTensor& input) {
   const auto info = meta.input_tensor_meta(i);
   const std::string what = "input " + std::to_string(i);
-  if (!info.ok()) return Status::error(Code::invalid_program, what + " has no tensor description");
+  if (!info.ok()) throw Error(Code::invalid_program, what + " has no tensor description");
   const auto expected = dtype_of(info->scalar_type());
   if (expected != input.view.dtype) {
-    return Status::error(Code::invalid_type, what + " is " + std::string(dtype_name(input.view.dtype)) +
-                                                 ", expected " +
-                                                 std::string(expected ? dtype_name(*expected) : "?"));
+    throw Error(Code::invalid_type, what + " is " + std::string(dtype_name(input.view.dtype)) +
+                                        ", expected " + std::string(expected ? dtype_name(*expected) : "?"));
   }
   if (info->sizes().size() != input.view.sizes.rank() || input.view.sizes.rank() > kMaxDims) {
-    return Status::error(Code::invalid_argument, what + " has shape " + to_text(input.view.sizes) +
-                                                     ", expected at most " + to_text(Dims(info->sizes())));
+    throw Error(Code::invalid_argument, what + " has shape " + to_text(input.view.sizes) +
+                                            ", expected at most " + to_text(Dims(info->sizes())));
   }
   const std::span order(info->dim_order().data(), info->dim_order().size());
   TensorView view = input.view;
   if (!dense_in(input, order)) {
     copies_.emplace_back(new (std::nothrow) std::byte[view.nbytes()]);
-    if (!copies_.back()) return Status::error(Code::out_of_memory, "no memory for a copy of " + what);
+    if (!copies_.back()) throw Error(Code::out_of_memory, "no memory for a copy of " + what);
     gather(input, order, copies_.back().get());
     view.data = copies_.back().get();
   }
   values_.push_back(tensors_.emplace_back(view, order).value());
-  return Status::success();
 }
 
-Status copy_output(const rt::EValue& value, std::size_t i, OutputValue& out) {
+OutputValue copy_output(const rt::EValue& value, std::size_t i) {
   switch (value.tag) {
     case rt::Tag::None:
-      out = std::monostate{};
-      return Status::success();
+      return std::monostate{};
     case rt::Tag::Int:
-      out = value.toInt();
-      return Status::success();
+      return value.toInt();
     case rt::Tag::Double:
-      out = value.toDouble();
-      return Status::success();
+      return value.toDouble();
     case rt::Tag::Bool:
-      out = value.toBool();
-      return Status::success();
+      return value.toBool();
     case rt::Tag::String: {
       const auto text = value.toString();
-      out = std::string(text.data(), text.size());
-      return Status::success();
+      return std::string(text.data(), text.size());
     }
     case rt::Tag::Tensor:
       break;
     default:
-      return Status::error(Code::not_supported, "output " + std::to_string(i) + " is a " +
-                                                    tag_name(value.tag) + ", which has no equivalent here");
+      throw Error(Code::not_supported, "output " + std::to_string(i) + " is a " + tag_name(value.tag) +
+                                           ", which has no equivalent here");
   }
   const auto& tensor = value.toTensor();
   const auto dtype = dtype_of(tensor.scalar_type());
   if (!dtype)
-    return Status::error(Code::not_supported, "output " + std::to_string(i) + " has a type that numpy lacks");
+    throw Error(Code::not_supported, "output " + std::to_string(i) + " has a type that numpy lacks");
   OutputTensor copy;
   copy.dtype = *dtype;
   copy.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
   copy.strides.assign(tensor.strides().begin(), tensor.strides().end());
   const auto bytes = static_cast<std::size_t>(tensor.nbytes());
   copy.data.reset(new (std::nothrow) std::byte[bytes == 0 ? 1 : bytes]);
-  if (!copy.data) return Status::error(Code::out_of_memory, "no memory for output " + std::to_string(i));
+  if (!copy.data) throw Error(Code::out_of_memory, "no memory for output " + std::to_string(i));
   if (bytes != 0) {
     if (tensor.const_data_ptr() == nullptr) {
-      return Status::error(
-          Code::internal,
-          "output " + std::to_string(i) + " has no memory: the program was exported without planned outputs");
+      throw Error(Code::internal, "output " + std::to_string(i) +
+                                      " has no memory: the program was exported without planned outputs");
     }
     std::memcpy(copy.data.get(), tensor.const_data_ptr(), bytes);
   }
-  out = std::move(copy);
-  return Status::success();
+  return copy;
 }
 
 MethodDescription describe_method(const rt::MethodMeta& meta) {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "executorch/program.hpp"
 #include "host_engine/borrowed_tensor.hpp"
 
@@ -18,17 +18,17 @@ namespace torchtrt_viz::et {
 // A method's inputs for one run.
 class InputTransfer {
  public:
-  Status wrap(const executorch::runtime::MethodMeta& meta, const std::vector<InputValue>& inputs);
+  void wrap(const executorch::runtime::MethodMeta& meta, const std::vector<InputValue>& inputs);
   const std::vector<executorch::runtime::EValue>& values() const noexcept { return values_; }
 
  private:
-  Status wrap_tensor(const executorch::runtime::MethodMeta& meta, std::size_t i, const InputTensor& input);
+  void wrap_tensor(const executorch::runtime::MethodMeta& meta, std::size_t i, const InputTensor& input);
   std::deque<BorrowedTensor> tensors_;
   std::vector<std::unique_ptr<std::byte[]>> copies_;
   std::vector<executorch::runtime::EValue> values_;
 };
 
-Status copy_output(const executorch::runtime::EValue& value, std::size_t i, OutputValue& out);
+OutputValue copy_output(const executorch::runtime::EValue& value, std::size_t i);
 
 MethodDescription describe_method(const executorch::runtime::MethodMeta& meta);
 

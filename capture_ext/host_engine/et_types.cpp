@@ -57,8 +57,6 @@ std::string_view error_name(Error error) noexcept {
 
 Error to_error(Code code) noexcept {
   switch (code) {
-    case Code::ok:
-      return Error::Ok;
     case Code::refused_option:
     case Code::invalid_argument:
       return Error::InvalidArgument;
@@ -66,6 +64,8 @@ Error to_error(Code code) noexcept {
       return Error::InvalidType;
     case Code::invalid_program:
       return Error::DelegateInvalidCompatibility;
+    case Code::invalid_state:
+      return Error::InvalidState;
     case Code::not_supported:
       return Error::NotSupported;
     case Code::not_found:
@@ -82,8 +82,6 @@ Error to_error(Code code) noexcept {
 
 Code to_code(Error error) noexcept {
   switch (error) {
-    case Error::Ok:
-      return Code::ok;
     case Error::InvalidArgument:
       return Code::invalid_argument;
     case Error::InvalidType:
@@ -92,6 +90,8 @@ Code to_code(Error error) noexcept {
     case Error::InvalidExternalData:
     case Error::DelegateInvalidCompatibility:
       return Code::invalid_program;
+    case Error::InvalidState:
+      return Code::invalid_state;
     case Error::NotSupported:
     case Error::NotImplemented:
     case Error::OperatorMissing:

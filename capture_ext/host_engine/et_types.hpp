@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 #include "core/tensor.hpp"
 
 namespace torchtrt_viz::et {

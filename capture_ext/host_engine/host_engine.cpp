@@ -4,11 +4,12 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/json_text.hpp"
+#include "formats/io/json_text.hpp"
 #include "host_engine/borrowed_tensor.hpp"
 #include "host_engine/et_types.hpp"
 #include "host_engine/inner_program.hpp"
@@ -63,20 +64,20 @@ bool same_order(const std::uint8_t* order, const std::vector<std::uint8_t>& want
 
 class HostEngine final : public Engine {
  public:
-  static Status make(const EngineBlob& blob, std::unique_ptr<Engine>& out);
+  static std::unique_ptr<HostEngine> make(const EngineBlob& blob);
 
   std::string_view runtime() const override { return "host"; }
   std::span<const BindingInfo> inputs() const override { return input_infos_; }
   std::span<const BindingInfo> outputs() const override { return output_infos_; }
-  Status bind_inputs(std::span<const TensorView> inputs) override;
-  Status infer_shapes() override;
-  Status bind_outputs(std::span<OutputView> outputs) override;
-  Status enqueue(std::uint64_t call, void* stream, Record record) override;
-  Status stage_outputs(std::span<OutputView> outputs) override;
+  void bind_inputs(std::span<const TensorView> inputs) override;
+  void infer_shapes() override;
+  void bind_outputs(std::span<OutputView> outputs) override;
+  void enqueue(std::uint64_t call, void* stream, Record record) override;
+  void stage_outputs(std::span<OutputView> outputs) override;
   // The inner program has finished when enqueue() returns: there is nothing to wait for.
-  Status synchronize() override { return Status::success(); }
-  Status want(Record most) override;
-  Status prepare() override;
+  void synchronize() override {}
+  void want(Record most) override;
+  void prepare() override;
   std::int64_t attachments() const override { return attachments_; }
   std::int64_t contexts() const override { return contexts_; }
   void collect(SpanReports& out) override;
@@ -84,12 +85,12 @@ class HostEngine final : public Engine {
   std::string layer_information() const override;
 
  private:
-  Status describe(const EngineBlob& blob);
-  Status describe_value(const char* what, std::size_t i, rt::Result<rt::Tag> tag,
-                        rt::Result<rt::TensorInfo> info, InnerValue& out) const;
-  Status check_input(std::size_t i, const TensorView& view) const;
-  Status find_direct_outputs();
-  Status reflect_aliases(std::span<OutputView> outputs);
+  void describe(const EngineBlob& blob);
+  void describe_value(const char* what, std::size_t i, rt::Result<rt::Tag> tag,
+                      rt::Result<rt::TensorInfo> info, InnerValue& out) const;
+  void check_input(std::size_t i, const TensorView& view) const;
+  void find_direct_outputs();
+  void reflect_aliases(std::span<OutputView> outputs);
   std::string name_of(const char* what, std::size_t i, const InnerValue& value) const;
 
   std::unique_ptr<et::InnerProgram> program_;
@@ -109,9 +110,9 @@ class HostEngine final : public Engine {
   std::int64_t contexts_ = 0;
 };
 
-Status HostEngine::make(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
+std::unique_ptr<HostEngine> HostEngine::make(const EngineBlob& blob) {
   auto made = std::make_unique<HostEngine>();
-  if (auto status = et::InnerProgram::load(blob.payload, made->program_); !status.ok()) return status;
+  made->program_ = et::InnerProgram::load(blob.payload);
   made->engine_name_ = blob.engine_name;
   made->stateful_ = blob.stateful;
   made->aliases_ = blob.aliases;
@@ -125,9 +126,8 @@ Status HostEngine::make(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
     info.whole = spec.whole;
     made->layers_.foretell(std::move(info));
   }
-  if (auto status = made->describe(blob); !status.ok()) return status;
-  out = std::move(made);
-  return Status::success();
+  made->describe(blob);
+  return made;
 }
 
 std::string HostEngine::name_of(const char* what, std::size_t i, const InnerValue& value) const {
@@ -136,42 +136,39 @@ std::string HostEngine::name_of(const char* what, std::size_t i, const InnerValu
   return out + " of engine '" + engine_name_ + "'";
 }
 
-Status HostEngine::describe_value(const char* what, std::size_t i, rt::Result<rt::Tag> tag,
-                                  rt::Result<rt::TensorInfo> info, InnerValue& out) const {
+void HostEngine::describe_value(const char* what, std::size_t i, rt::Result<rt::Tag> tag,
+                                rt::Result<rt::TensorInfo> info, InnerValue& out) const {
   const auto kind = tag.ok() ? kind_of(*tag) : std::nullopt;
   if (!kind) {
-    return Status::error(Code::not_supported, name_of(what, i, out) + " is neither a tensor nor a number");
+    throw Error(Code::not_supported, name_of(what, i, out) + " is neither a tensor nor a number");
   }
   out.kind = *kind;
   if (*kind != ValueKind::tensor) {
     out.info.dtype = scalar_dtype(*kind);
-    return Status::success();
+    return;
   }
-  if (!info.ok())
-    return Status::error(Code::invalid_program, name_of(what, i, out) + " has no tensor description");
+  if (!info.ok()) throw Error(Code::invalid_program, name_of(what, i, out) + " has no tensor description");
   const auto dtype = et::dtype_of(info->scalar_type());
   if (!dtype || info->sizes().size() > kMaxDims) {
-    return Status::error(Code::not_supported,
-                         name_of(what, i, out) + " has a type or rank that is not supported");
+    throw Error(Code::not_supported, name_of(what, i, out) + " has a type or rank that is not supported");
   }
   out.info.dtype = *dtype;
   out.info.sizes = Dims(info->sizes());
   out.dim_order.assign(info->dim_order().begin(), info->dim_order().end());
   out.planned = info->is_memory_planned();
-  return Status::success();
 }
 
-Status HostEngine::describe(const EngineBlob& blob) {
+void HostEngine::describe(const EngineBlob& blob) {
   const auto meta = program_->meta();
   inputs_.resize(meta.num_inputs());
   outputs_.resize(meta.num_outputs());
   std::vector<const BindingSpec*> in, out;
   for (const auto& spec : blob.bindings) (spec.is_input ? in : out).push_back(&spec);
   if (!blob.bindings.empty() && (in.size() != inputs_.size() || out.size() != outputs_.size())) {
-    return Status::error(Code::invalid_program,
-                         "io_bindings of engine '" + engine_name_ + "' lists " + std::to_string(in.size()) +
-                             " inputs and " + std::to_string(out.size()) + " outputs, its program has " +
-                             std::to_string(inputs_.size()) + " and " + std::to_string(outputs_.size()));
+    throw Error(Code::invalid_program,
+                "io_bindings of engine '" + engine_name_ + "' lists " + std::to_string(in.size()) +
+                    " inputs and " + std::to_string(out.size()) + " outputs, its program has " +
+                    std::to_string(inputs_.size()) + " and " + std::to_string(outputs_.size()));
   }
   const auto name = [](std::vector<InnerValue>& values, const std::vector<const BindingSpec*>& specs) {
     for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -182,13 +179,11 @@ Status HostEngine::describe(const EngineBlob& blob) {
   name(inputs_, in);
   name(outputs_, out);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    auto status = describe_value("input", i, meta.input_tag(i), meta.input_tensor_meta(i), inputs_[i]);
-    if (!status.ok()) return status;
+    describe_value("input", i, meta.input_tag(i), meta.input_tensor_meta(i), inputs_[i]);
     input_infos_.push_back(inputs_[i].info);
   }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    auto status = describe_value("output", i, meta.output_tag(i), meta.output_tensor_meta(i), outputs_[i]);
-    if (!status.ok()) return status;
+    describe_value("output", i, meta.output_tag(i), meta.output_tensor_meta(i), outputs_[i]);
     output_infos_.push_back(outputs_[i].info);
   }
   const auto agree = [&](const char* what, const std::vector<InnerValue>& values,
@@ -197,67 +192,66 @@ Status HostEngine::describe(const EngineBlob& blob) {
       const auto& value = values[i];
       if (value.kind != ValueKind::tensor) continue;
       if (specs[i]->dtype != value.info.dtype || specs[i]->shape.size() != value.info.sizes.rank()) {
-        return Status::error(Code::invalid_program,
-                             "io_bindings gives " + name_of(what, i, value) + " as " +
-                                 std::string(dtype_name(specs[i]->dtype)) + " of rank " +
-                                 std::to_string(specs[i]->shape.size()) + ", its program has " +
-                                 std::string(dtype_name(value.info.dtype)) + " of rank " +
-                                 std::to_string(value.info.sizes.rank()));
+        throw Error(Code::invalid_program, "io_bindings gives " + name_of(what, i, value) + " as " +
+                                               std::string(dtype_name(specs[i]->dtype)) + " of rank " +
+                                               std::to_string(specs[i]->shape.size()) + ", its program has " +
+                                               std::string(dtype_name(value.info.dtype)) + " of rank " +
+                                               std::to_string(value.info.sizes.rank()));
       }
     }
-    return Status::success();
   };
-  if (auto status = agree("input", inputs_, in); !status.ok()) return status;
-  if (auto status = agree("output", outputs_, out); !status.ok()) return status;
+  agree("input", inputs_, in);
+  agree("output", outputs_, out);
   for (const auto& alias : aliases_) {
     if (alias.output >= outputs_.size() || alias.input >= inputs_.size()) {
-      return Status::error(Code::invalid_program, "aliased_io of engine '" + engine_name_ +
-                                                      "' names output " + std::to_string(alias.output) +
-                                                      " and input " + std::to_string(alias.input) +
-                                                      ", which are not there");
+      throw Error(Code::invalid_program, "aliased_io of engine '" + engine_name_ + "' names output " +
+                                             std::to_string(alias.output) + " and input " +
+                                             std::to_string(alias.input) + ", which are not there");
     }
   }
   bound_inputs_.resize(inputs_.size());
   direct_.resize(outputs_.size());
-  return Status::success();
 }
 
-Status HostEngine::prepare() {
-  if (program_->has_context()) return Status::success();
+void HostEngine::prepare() {
+  if (program_->has_context()) return;
   if (wanted_ && !tracer_) tracer_ = std::make_unique<et::LayerTracer>(layers_);
-  if (auto status = program_->make_context(tracer_.get()); !status.ok()) return status;
+  program_->make_context(tracer_.get());
   contexts_ += 1;
   attachments_ += tracer_ ? 1 : 0;
-  return find_direct_outputs();
+  find_direct_outputs();
 }
 
 // The runtime attaches a tracer only when it makes a method, so the first wish for layers after that makes a
 // new one. Later wishes find it attached, and its gate is opened call by call.
-Status HostEngine::want(Record most) {
+void HostEngine::want(Record most) {
   wanted_ = most == Record::layers;
-  if (!wanted_ || tracer_ || !program_->has_context()) return Status::success();
+  if (!wanted_ || tracer_ || !program_->has_context()) return;
   if (stateful_ && ran_) {
-    return Status::error(
-        Code::not_supported,
-        "engine '" + engine_name_ +
-            "' keeps state between calls and was loaded without layer profiling: load the program "
-            "with torchtrt_profile_level=layers");
+    throw Error(Code::not_supported,
+                "engine '" + engine_name_ +
+                    "' keeps state between calls and was loaded without layer profiling: load the program "
+                    "with torchtrt_profile_level=layers");
   }
   tracer_ = std::make_unique<et::LayerTracer>(layers_);
-  if (auto status = program_->make_context(tracer_.get()); !status.ok()) {
+  try {
+    program_->make_context(tracer_.get());
+  } catch (const Error&) {
     tracer_.reset();
-    auto again = program_->make_context(nullptr);
-    contexts_ += again.ok() ? 1 : 0;
-    return status;
+    regardless([this] {
+      program_->make_context(nullptr);
+      contexts_ += 1;
+    });
+    throw;
   }
   contexts_ += 1;
   attachments_ += 1;
-  return find_direct_outputs();
+  find_direct_outputs();
 }
 
 // An output can be written where the caller wants it unless it lives in planned memory, is a constant, is an
 // input handed through, or is the same tensor as an output before it.
-Status HostEngine::find_direct_outputs() {
+void HostEngine::find_direct_outputs() {
   auto& method = program_->method();
   std::vector<const TensorImpl*> taken;
 #pragma GCC diagnostic push
@@ -278,20 +272,19 @@ Status HostEngine::find_direct_outputs() {
     output.by_pointer = !shared && tensor.const_data_ptr() == nullptr;
     taken.push_back(impl);
   }
-  return Status::success();
 }
 
-Status HostEngine::check_input(std::size_t i, const TensorView& view) const {
+void HostEngine::check_input(std::size_t i, const TensorView& view) const {
   const auto& value = inputs_[i];
   if (view.device != DeviceKind::host) {
-    return Status::error(Code::not_supported, name_of("input", i, value) + " is not in host memory");
+    throw Error(Code::not_supported, name_of("input", i, value) + " is not in host memory");
   }
   if (view.dtype != value.info.dtype) {
-    return Status::error(Code::invalid_type, name_of("input", i, value) + " is " +
-                                                 std::string(dtype_name(view.dtype)) + ", expected " +
-                                                 std::string(dtype_name(value.info.dtype)));
+    throw Error(Code::invalid_type, name_of("input", i, value) + " is " +
+                                        std::string(dtype_name(view.dtype)) + ", expected " +
+                                        std::string(dtype_name(value.info.dtype)));
   }
-  if (value.kind != ValueKind::tensor) return Status::success();
+  if (value.kind != ValueKind::tensor) return;
   const auto& bound = value.info.sizes;
   bool fits = view.sizes.rank() == bound.rank();
   for (std::size_t d = 0; fits && d < bound.rank(); ++d) {
@@ -299,36 +292,33 @@ Status HostEngine::check_input(std::size_t i, const TensorView& view) const {
     fits = fixed ? view.sizes[d] == bound[d] : view.sizes[d] >= 0 && view.sizes[d] <= bound[d];
   }
   if (!fits) {
-    return Status::error(Code::invalid_argument, name_of("input", i, value) + " has shape " +
-                                                     to_text(view.sizes) + ", the engine takes at most " +
-                                                     to_text(bound));
+    throw Error(Code::invalid_argument, name_of("input", i, value) + " has shape " + to_text(view.sizes) +
+                                            ", the engine takes at most " + to_text(bound));
   }
   if (!same_order(view.dim_order, value.dim_order)) {
-    return Status::error(
+    throw Error(
         Code::invalid_argument,
         name_of("input", i, value) + " is laid out in another order of dimensions than it was exported with");
   }
   if (view.data == nullptr && view.nbytes() != 0) {
-    return Status::error(Code::invalid_argument, name_of("input", i, value) + " has no memory");
+    throw Error(Code::invalid_argument, name_of("input", i, value) + " has no memory");
   }
-  return Status::success();
 }
 
-Status HostEngine::bind_inputs(std::span<const TensorView> inputs) {
+void HostEngine::bind_inputs(std::span<const TensorView> inputs) {
   if (inputs.size() != inputs_.size()) {
-    return Status::error(Code::invalid_argument, "engine '" + engine_name_ + "' takes " +
-                                                     std::to_string(inputs_.size()) + " inputs, got " +
-                                                     std::to_string(inputs.size()));
+    throw Error(Code::invalid_argument, "engine '" + engine_name_ + "' takes " +
+                                            std::to_string(inputs_.size()) + " inputs, got " +
+                                            std::to_string(inputs.size()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (auto status = check_input(i, inputs[i]); !status.ok()) return status;
+    check_input(i, inputs[i]);
     bound_inputs_[i] = inputs[i];
   }
-  return Status::success();
 }
 
 // The inner runtime sizes a tensor when it is set, and infers the shapes inside from these as it runs.
-Status HostEngine::infer_shapes() {
+void HostEngine::infer_shapes() {
   auto& method = program_->method();
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const auto& view = bound_inputs_[i];
@@ -350,64 +340,62 @@ Status HostEngine::infer_shapes() {
         break;
     }
     if (error != rt::Error::Ok) {
-      return Status::error(et::to_code(error), name_of("input", i, inputs_[i]) + " of shape " +
-                                                   to_text(view.sizes) +
-                                                   " was refused: " + std::string(et::error_name(error)));
+      throw Error(et::to_code(error), name_of("input", i, inputs_[i]) + " of shape " + to_text(view.sizes) +
+                                          " was refused: " + std::string(et::error_name(error)));
     }
   }
-  return Status::success();
 }
 
-Status HostEngine::bind_outputs(std::span<OutputView> outputs) {
+void HostEngine::bind_outputs(std::span<OutputView> outputs) {
   if (outputs.size() != outputs_.size()) {
-    return Status::error(Code::invalid_argument, "engine '" + engine_name_ + "' gives " +
-                                                     std::to_string(outputs_.size()) +
-                                                     " outputs, asked for " + std::to_string(outputs.size()));
+    throw Error(Code::invalid_argument, "engine '" + engine_name_ + "' gives " +
+                                            std::to_string(outputs_.size()) + " outputs, asked for " +
+                                            std::to_string(outputs.size()));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& value = outputs_[i];
     auto& view = outputs[i];
     if (view.dtype != value.info.dtype) {
-      return Status::error(Code::invalid_type, name_of("output", i, value) + " is wanted as " +
-                                                   std::string(dtype_name(view.dtype)) +
-                                                   ", the engine gives " +
-                                                   std::string(dtype_name(value.info.dtype)));
+      throw Error(Code::invalid_type, name_of("output", i, value) + " is wanted as " +
+                                          std::string(dtype_name(view.dtype)) + ", the engine gives " +
+                                          std::string(dtype_name(value.info.dtype)));
     }
     direct_[i] = false;
     if (!value.by_pointer) continue;
     const auto most = static_cast<std::size_t>(value.info.sizes.elements()) * dtype_size(value.info.dtype);
-    if (view.capacity < most && view.resize != nullptr) (void)view.resize(view, value.info.sizes);
+    if (view.capacity < most && view.resize != nullptr) {
+      // Room for the largest shape would do without a copy; there need not be any.
+      regardless([&] { view.resize(view, value.info.sizes); });
+    }
     direct_[i] = most != 0 && view.data != nullptr && view.capacity >= most &&
                  same_order(view.dim_order, value.dim_order);
     if (!direct_[i] && !value.scratch) {
       value.scratch.reset(new (std::nothrow) std::byte[std::max<std::size_t>(most, 1)]);
-      if (!value.scratch)
-        return Status::error(Code::out_of_memory, "no memory for " + name_of("output", i, value));
+      if (!value.scratch) throw Error(Code::out_of_memory, "no memory for " + name_of("output", i, value));
     }
     void* memory = direct_[i] ? view.data : value.scratch.get();
     const auto error = program_->method().set_output_data_ptr(memory, std::max<std::size_t>(most, 1), i);
     if (error != rt::Error::Ok) {
-      return Status::error(et::to_code(error), name_of("output", i, value) +
-                                                   " cannot be bound: " + std::string(et::error_name(error)));
+      throw Error(et::to_code(error),
+                  name_of("output", i, value) + " cannot be bound: " + std::string(et::error_name(error)));
     }
   }
-  return Status::success();
 }
 
-Status HostEngine::enqueue(std::uint64_t call, void*, Record record) {
+void HostEngine::enqueue(std::uint64_t call, void*, Record record) {
   et::RuntimeLog log;
   if (tracer_ && record == Record::layers) tracer_->open(call, &reports_);
   const auto error = program_->method().execute();
   if (tracer_) tracer_->close();
   ran_ = true;
-  if (error == rt::Error::Ok) return Status::success();
+  if (error == rt::Error::Ok) return;
   std::string text =
       "engine '" + engine_name_ + "' failed: executorch says " + std::string(et::error_name(error));
   if (const auto reason = log.take(); !reason.empty()) text += ": " + reason;
-  return Status::error(et::to_code(error), std::move(text));
+  throw Error(et::to_code(error), text);
 }
 
-Status HostEngine::stage_outputs(std::span<OutputView> outputs) {
+void HostEngine::stage_outputs(std::span<OutputView> outputs) {
   auto& method = program_->method();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     auto& view = outputs[i];
@@ -428,41 +416,39 @@ Status HostEngine::stage_outputs(std::span<OutputView> outputs) {
     const auto& tensor = value.toTensor();
     const Dims sizes(tensor.sizes());
     if (view.resize != nullptr) {
-      if (auto status = view.resize(view, sizes); !status.ok()) return status;
+      view.resize(view, sizes);
     }
     const auto bytes = static_cast<std::size_t>(tensor.nbytes());
     if (direct_[i] || bytes == 0) continue;
     if (view.data == nullptr || view.capacity < bytes) {
-      return Status::error(Code::invalid_argument,
-                           name_of("output", i, outputs_[i]) + " needs " + std::to_string(bytes) +
-                               " bytes, the caller's memory has " + std::to_string(view.capacity));
+      throw Error(Code::invalid_argument, name_of("output", i, outputs_[i]) + " needs " +
+                                              std::to_string(bytes) + " bytes, the caller's memory has " +
+                                              std::to_string(view.capacity));
     }
     if (!same_order(view.dim_order, outputs_[i].dim_order)) {
-      return Status::error(Code::invalid_argument,
-                           name_of("output", i, outputs_[i]) +
-                               " is wanted in another order of dimensions than it was exported with");
+      throw Error(Code::invalid_argument,
+                  name_of("output", i, outputs_[i]) +
+                      " is wanted in another order of dimensions than it was exported with");
     }
     std::memcpy(view.data, tensor.const_data_ptr(), bytes);
   }
-  return reflect_aliases(outputs);
+  reflect_aliases(outputs);
 }
 
 // An aliased output is the input's new value: the caller's storage gets it, once nothing reads the old one.
-Status HostEngine::reflect_aliases(std::span<OutputView> outputs) {
+void HostEngine::reflect_aliases(std::span<OutputView> outputs) {
   for (const auto& alias : aliases_) {
     const auto& from = outputs[alias.output];
     const auto& to = bound_inputs_[alias.input];
     if (from.data == to.data) continue;
     if (from.nbytes() != to.nbytes() || from.dtype != to.dtype) {
-      return Status::error(Code::invalid_argument, name_of("output", alias.output, outputs_[alias.output]) +
-                                                       " of shape " + to_text(from.sizes) +
-                                                       " cannot update " +
-                                                       name_of("input", alias.input, inputs_[alias.input]) +
-                                                       " of shape " + to_text(to.sizes));
+      throw Error(Code::invalid_argument, name_of("output", alias.output, outputs_[alias.output]) +
+                                              " of shape " + to_text(from.sizes) + " cannot update " +
+                                              name_of("input", alias.input, inputs_[alias.input]) +
+                                              " of shape " + to_text(to.sizes));
     }
     std::memcpy(to.data, from.data, from.nbytes());
   }
-  return Status::success();
 }
 
 void HostEngine::collect(SpanReports& out) {
@@ -503,8 +489,6 @@ std::string HostEngine::layer_information() const {
 
 }  // namespace
 
-Status make_host_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out) {
-  return HostEngine::make(blob, out);
-}
+std::unique_ptr<Engine> make_host_engine(const EngineBlob& blob) { return HostEngine::make(blob); }
 
 }  // namespace torchtrt_viz

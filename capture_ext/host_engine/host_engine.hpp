@@ -4,13 +4,13 @@
 
 #include <memory>
 
+#include "core/blob.hpp"
 #include "core/engine.hpp"
-#include "core/status.hpp"
-#include "executorch/blob.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 
 // `blob.payload` has to outlive the engine.
-Status make_host_engine(const EngineBlob& blob, std::unique_ptr<Engine>& out);
+std::unique_ptr<Engine> make_host_engine(const EngineBlob& blob);
 
 }  // namespace torchtrt_viz

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz::et {
 
@@ -24,13 +24,13 @@ class InnerProgram {
  public:
   // Checks the program before anything in it is followed: it may be damaged. Keeps a pointer to `pte` where
   // it is aligned as the runtime needs it, so the bytes have to outlive this object; else makes a copy.
-  static Status load(std::span<const std::byte> pte, std::unique_ptr<InnerProgram>& out);
+  static std::unique_ptr<InnerProgram> load(std::span<const std::byte> pte);
 
   executorch::runtime::MethodMeta meta() const;
   bool has_context() const noexcept { return context_ && context_->method.has_value(); }
   executorch::runtime::Method& method() { return *context_->method; }
   // Makes a context in place of the present one; `tracer` is attached to it for its life, null for none.
-  Status make_context(executorch::runtime::EventTracer* tracer);
+  void make_context(executorch::runtime::EventTracer* tracer);
 
  private:
   struct Context {

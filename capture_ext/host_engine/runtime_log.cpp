@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/error.hpp"
+
 namespace torchtrt_viz::et {
 namespace {
 
@@ -19,8 +21,10 @@ std::atomic<pal_emit_log_message_method> previous{nullptr};
 void emit(et_timestamp_t timestamp, et_pal_log_level_t level, const char* file, const char* function,
           std::size_t line, const char* message, std::size_t length) {
   if (current != nullptr && (level == kError || level == kFatal)) {
-    current->add({timestamp, static_cast<char>(level), file == nullptr ? "" : file,
-                  function == nullptr ? "" : function, std::string(message, length), line});
+    regardless([&] {  // the runtime is C
+      current->add({timestamp, static_cast<char>(level), file == nullptr ? "" : file,
+                    function == nullptr ? "" : function, std::string(message, length), line});
+    });
     if (level != kFatal) return;  // the process ends after a fatal one: it must be seen
   } else if (current != nullptr && level != kFatal) {
     return;  // the runtime's remarks on the machine are of no use in a notebook

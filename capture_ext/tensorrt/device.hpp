@@ -69,14 +69,14 @@ class DeviceGuard {
   int former_ = -1;
 };
 
-Status make_stream(const std::shared_ptr<const Libraries>& libraries, Stream& out);
+Stream make_stream(const std::shared_ptr<const Libraries>& libraries);
 // An event with a time (for durations), or without (for waiting only, which is cheaper).
-Status make_event(const std::shared_ptr<const Libraries>& libraries, bool timed, Event& out);
+Event make_event(const std::shared_ptr<const Libraries>& libraries, bool timed);
 
 // Device memory that grows and never shrinks.
 class DeviceBuffer {
  public:
-  Status reserve(const std::shared_ptr<const Libraries>& libraries, std::size_t bytes);
+  void reserve(const std::shared_ptr<const Libraries>& libraries, std::size_t bytes);
   void* get() const noexcept { return memory_.get(); }
   std::size_t capacity() const noexcept { return capacity_; }
 

@@ -1,7 +1,6 @@
 #include "tensorrt/layer_profiler.hpp"
 
 #include <cmath>
-#include <exception>
 #include <unordered_map>
 #include <utility>
 
@@ -13,7 +12,7 @@ void LayerProfiler::reportLayerTime(char const* layer_name, float ms) noexcept {
     // TensorRT reports float milliseconds: 24 bits of precision, so about 0.1 us at one second.
     const double ns = std::isfinite(ms) && ms > 0 ? static_cast<double>(ms) * 1e6 : 0.0;
     times_.push_back({layer_name == nullptr ? "" : layer_name, 0, std::llround(ns)});
-  } catch (const std::exception&) {
+  } catch (...) {
     lost_ = true;
   }
 }

@@ -43,22 +43,21 @@ LibraryNames default_library_names() {
   return names;
 }
 
-Status Libraries::open(const LibraryNames& names, std::shared_ptr<const Libraries>& out) {
+std::shared_ptr<const Libraries> Libraries::open(const LibraryNames& names) {
   std::shared_ptr<Libraries> made(new Libraries);
   std::string tried;
   made->cudart_ = open_first(names.cudart, tried);
   if (made->cudart_ == nullptr) {
-    return Status::error(Code::not_found, "the CUDA runtime library cannot be opened (" + tried +
-                                              "): install the CUDA runtime, and name it in " +
-                                              std::string(kCudartVariable) + " or put it on LD_LIBRARY_PATH");
+    throw Error(Code::not_found, "the CUDA runtime library cannot be opened (" + tried +
+                                     "): install the CUDA runtime, and name it in " +
+                                     std::string(kCudartVariable) + " or put it on LD_LIBRARY_PATH");
   }
   tried.clear();
   made->nvinfer_ = open_first(names.nvinfer, tried);
   if (made->nvinfer_ == nullptr) {
-    return Status::error(Code::not_found, "TensorRT's library cannot be opened (" + tried +
-                                              "): install TensorRT, and name it in " +
-                                              std::string(kNvinferVariable) +
-                                              " or put it on LD_LIBRARY_PATH");
+    throw Error(Code::not_found, "TensorRT's library cannot be opened (" + tried +
+                                     "): install TensorRT, and name it in " + std::string(kNvinferVariable) +
+                                     " or put it on LD_LIBRARY_PATH");
   }
   std::string missing;
   CudaApi& cuda = made->cuda_;
@@ -80,12 +79,10 @@ Status Libraries::open(const LibraryNames& names, std::shared_ptr<const Librarie
   resolve(cudart, "cudaGetErrorString", cuda.error_string, missing);
   resolve(made->nvinfer_, "createInferRuntime_INTERNAL", made->create_runtime_, missing);
   if (!missing.empty()) {
-    return Status::error(Code::not_found,
-                         "the installed TensorRT or CUDA runtime lacks " + missing +
-                             ": this build needs TensorRT " TORCHTRT_VIZ_TEXT(NV_TENSORRT_MAJOR));
+    throw Error(Code::not_found, "the installed TensorRT or CUDA runtime lacks " + missing +
+                                     ": this build needs TensorRT " TORCHTRT_VIZ_TEXT(NV_TENSORRT_MAJOR));
   }
-  out = std::move(made);
-  return Status::success();
+  return made;
 }
 
 Libraries::~Libraries() {
@@ -97,11 +94,11 @@ void* Libraries::create_runtime(void* logger) const noexcept {
   return create_runtime_(logger, NV_TENSORRT_VERSION);
 }
 
-Status Libraries::check(cudaError_t error, const char* what) const {
-  if (error == cudaSuccess) return Status::success();
+void Libraries::check(cudaError_t error, const char* what) const {
+  if (error == cudaSuccess) return;
   const Code code = error == cudaErrorMemoryAllocation ? Code::out_of_memory : Code::internal;
-  return Status::error(code, std::string(what) + " failed: CUDA error " + std::to_string(error) + " (" +
-                                 cuda_.error_string(error) + ")");
+  throw Error(code, std::string(what) + " failed: CUDA error " + std::to_string(error) + " (" +
+                        cuda_.error_string(error) + ")");
 }
 
 }  // namespace torchtrt_viz

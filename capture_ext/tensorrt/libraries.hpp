@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/status.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz {
 
@@ -46,7 +46,7 @@ class Libraries {
  public:
   // Opens both, or says which is missing and where it was looked for. The libraries stay open for the life
   // of the object, which every engine shares.
-  static Status open(const LibraryNames& names, std::shared_ptr<const Libraries>& out);
+  static std::shared_ptr<const Libraries> open(const LibraryNames& names);
 
   Libraries(const Libraries&) = delete;
   Libraries& operator=(const Libraries&) = delete;
@@ -55,8 +55,8 @@ class Libraries {
   const CudaApi& cuda() const noexcept { return cuda_; }
   // TensorRT's C entry point; the version is checked by TensorRT itself.
   void* create_runtime(void* logger) const noexcept;
-  // A CUDA error as a status that says what was attempted.
-  Status check(cudaError_t error, const char* what) const;
+  // Throws a CUDA error, saying what was attempted.
+  void check(cudaError_t error, const char* what) const;
 
  private:
   Libraries() = default;

@@ -3,7 +3,6 @@
 
 #include <NvInfer.h>
 
-#include <exception>
 #include <mutex>
 #include <string>
 
@@ -17,8 +16,8 @@ class Logger final : public nvinfer1::ILogger {
     try {
       const std::lock_guard lock(mutex_);
       last_error_ = text;
-    } catch (const std::exception&) {
-      // no memory for the text: the error itself is still reported, without it
+    } catch (...) {
+      return;  // no memory for the text: the error itself is still reported, without it
     }
   }
 

@@ -30,26 +30,24 @@ bool known(const nvinfer1::Dims& dims) {
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 // Brings the plan's bindings into the order of the caller's arguments.
-Status order_bindings(const std::vector<std::string>& names, const char* what,
-                      std::vector<BindingInfo>& bindings) {
-  if (names.empty()) return Status::success();
+void order_bindings(const std::vector<std::string>& names, const char* what,
+                    std::vector<BindingInfo>& bindings) {
+  if (names.empty()) return;
   std::vector<BindingInfo> ordered;
   for (const auto& name : names) {
     const auto found =
         std::find_if(bindings.begin(), bindings.end(), [&](const BindingInfo& b) { return b.name == name; });
     if (found == bindings.end()) {
-      return Status::error(Code::invalid_program, std::string("the program's ") + what + " " + quoted(name) +
-                                                      " is no binding of the plan");
+      throw Error(Code::invalid_program,
+                  std::string("the program's ") + what + " " + quoted(name) + " is no binding of the plan");
     }
     ordered.push_back(*found);
   }
   if (ordered.size() != bindings.size()) {
-    return Status::error(Code::invalid_program, "the plan has " + std::to_string(bindings.size()) + " " +
-                                                    what + " bindings, the program names " +
-                                                    std::to_string(ordered.size()));
+    throw Error(Code::invalid_program, "the plan has " + std::to_string(bindings.size()) + " " + what +
+                                           " bindings, the program names " + std::to_string(ordered.size()));
   }
   bindings = std::move(ordered);
-  return Status::success();
 }
 
 }  // namespace
@@ -60,8 +58,12 @@ class TensorRtEngine::Allocator final : public nvinfer1::IOutputAllocator {
   Allocator(const TensorRtEngine& engine, DeviceBuffer& buffer) : engine_(engine), buffer_(buffer) {}
 
   void* reallocateOutputAsync(char const*, void*, std::uint64_t size, std::uint64_t, cudaStream_t) override {
-    status_ = buffer_.reserve(engine_.libraries_, static_cast<std::size_t>(size));
-    return status_.ok() ? buffer_.get() : nullptr;
+    try {
+      buffer_.reserve(engine_.libraries_, static_cast<std::size_t>(size));
+      return buffer_.get();
+    } catch (...) {
+      return nullptr;  // nothing is thrown through TensorRT: the enqueue fails
+    }
   }
   void notifyShape(char const*, nvinfer1::Dims const& dims) noexcept override {
     sizes_ = from_tensorrt(dims);
@@ -72,65 +74,59 @@ class TensorRtEngine::Allocator final : public nvinfer1::IOutputAllocator {
  private:
   const TensorRtEngine& engine_;
   DeviceBuffer& buffer_;
-  Status status_;
   Dims sizes_;
 };
 
 TensorRtEngine::TensorRtEngine(std::vector<Alias> aliases) : aliases_(std::move(aliases)) {}
 
-Status TensorRtEngine::make(const TensorRtSetup& setup, std::unique_ptr<Engine>& out) {
+std::unique_ptr<Engine> TensorRtEngine::make(const TensorRtSetup& setup) {
   std::unique_ptr<TensorRtEngine> made(new TensorRtEngine(setup.aliases));
-  Status status = made->open(setup);
-  if (status.ok()) out = std::move(made);
-  return status;
+  made->open(setup);
+  return made;
 }
 
-Status TensorRtEngine::open(const TensorRtSetup& setup) {
+void TensorRtEngine::open(const TensorRtSetup& setup) {
   device_ = setup.device;
-  if (Status status = Libraries::open(setup.libraries, libraries_); !status.ok()) return status;
+  libraries_ = Libraries::open(setup.libraries);
   const DeviceGuard guard(libraries_->cuda(), device_);
   runtime_.reset(static_cast<nvinfer1::IRuntime*>(libraries_->create_runtime(&logger_)));
-  if (!runtime_) return Status::error(Code::internal, "TensorRT made no runtime" + logger_.explain());
+  if (!runtime_) throw Error(Code::internal, "TensorRT made no runtime" + logger_.explain());
   engine_.reset(runtime_->deserializeCudaEngine(setup.plan.data(), setup.plan.size()));
   if (!engine_) {
-    return Status::error(Code::invalid_program,
-                         "TensorRT refused the plan" + logger_.explain() +
-                             ": a plan runs with the TensorRT version and GPU type that it was built for");
+    throw Error(Code::invalid_program,
+                "TensorRT refused the plan" + logger_.explain() +
+                    ": a plan runs with the TensorRT version and GPU type that it was built for");
   }
-  if (Status status = read_bindings(setup); !status.ok()) return status;
+  read_bindings(setup);
   for (const auto& alias : aliases_) {
     if (alias.output >= outputs_.size() || alias.input >= inputs_.size()) {
-      return Status::error(Code::invalid_program,
-                           "an aliased binding names an input or output that is not there");
+      throw Error(Code::invalid_program, "an aliased binding names an input or output that is not there");
     }
   }
-  Status status = make_stream(libraries_, stream_);
-  if (status.ok()) status = make_event(libraries_, false, staged_);
-  if (status.ok()) status = make_event(libraries_, false, taken_);
-  if (status.ok()) status = make_event(libraries_, false, done_);
-  return status;
+  stream_ = make_stream(libraries_);
+  staged_ = make_event(libraries_, false);
+  taken_ = make_event(libraries_, false);
+  done_ = make_event(libraries_, false);
 }
 
-Status TensorRtEngine::read_bindings(const TensorRtSetup& setup) {
+void TensorRtEngine::read_bindings(const TensorRtSetup& setup) {
   for (std::int32_t i = 0; i < engine_->getNbIOTensors(); ++i) {
     const char* name = engine_->getIOTensorName(i);
     const auto dtype = from_tensorrt(engine_->getTensorDataType(name));
     if (!dtype) {
-      return Status::error(Code::not_supported,
-                           "binding " + quoted(name) + " has a type without whole bytes");
+      throw Error(Code::not_supported, "binding " + quoted(name) + " has a type without whole bytes");
     }
     BindingInfo info{name, *dtype, from_tensorrt(engine_->getTensorShape(name))};
     (engine_->getTensorIOMode(name) == nvinfer1::TensorIOMode::kINPUT ? inputs_ : outputs_)
         .push_back(std::move(info));
   }
-  if (Status status = order_bindings(setup.inputs, "input", inputs_); !status.ok()) return status;
-  if (Status status = order_bindings(setup.outputs, "output", outputs_); !status.ok()) return status;
+  order_bindings(setup.inputs, "input", inputs_);
+  order_bindings(setup.outputs, "output", outputs_);
   input_buffers_.resize(inputs_.size());
   output_buffers_.resize(outputs_.size());
   input_addresses_.resize(inputs_.size());
   output_addresses_.resize(outputs_.size());
   allocators_.resize(outputs_.size());
-  return Status::success();
 }
 
 TensorRtEngine::~TensorRtEngine() {
@@ -138,43 +134,39 @@ TensorRtEngine::~TensorRtEngine() {
   finish();
 }
 
-Status TensorRtEngine::prepare() {
+void TensorRtEngine::prepare() {
   const DeviceGuard guard(libraries_->cuda(), device_);
   context_.reset(engine_->createExecutionContext());
   if (!context_) {
-    return Status::error(Code::out_of_memory, "TensorRT made no execution context" + logger_.explain());
+    throw Error(Code::out_of_memory, "TensorRT made no execution context" + logger_.explain());
   }
   ++contexts_;
   attached_ = false;
-  return want(wanted_);
+  want(wanted_);
 }
 
-Status TensorRtEngine::want(Record most) {
+void TensorRtEngine::want(Record most) {
   wanted_ = most;
   const DeviceGuard guard(libraries_->cuda(), device_);
-  Status status = Status::success();
   if (most >= Record::device_time) {
     // Made here and not in a call, which they would make longer.
-    if (!begin_) status = make_event(libraries_, true, begin_);
-    if (status.ok() && !end_) status = make_event(libraries_, true, end_);
-    if (!status.ok()) return status;
+    if (!begin_) begin_ = make_event(libraries_, true);
+    if (!end_) end_ = make_event(libraries_, true);
   }
   const bool layers = most == Record::layers;
-  if (!context_ || layers == attached_) return status;
+  if (!context_ || layers == attached_) return;
   if (!layers) {
     // An attached profiler costs device time even when nobody reads it. Its last report is still to come.
-    status = wait_for_previous();
-    if (!status.ok()) return status;
+    wait_for_previous();
     context_->setProfiler(nullptr);
     attached_ = false;
-    return status;
+    return;
   }
   context_->setProfiler(&profiler_);
   // With a profiler attached, an enqueue would wait for the device to report. It must not.
   context_->setEnqueueEmitsProfile(false);
   attached_ = true;
   ++attachments_;
-  return status;
 }
 
 const Alias* TensorRtEngine::alias_of_output(std::size_t output) const {
@@ -183,19 +175,16 @@ const Alias* TensorRtEngine::alias_of_output(std::size_t output) const {
   return found == aliases_.end() ? nullptr : &*found;
 }
 
-Status TensorRtEngine::wait_for_previous() {
+void TensorRtEngine::wait_for_previous() {
   if (std::exchange(copies_alone_, false)) {
     // The call that staged them failed before its enqueue: nothing else says when they are done.
-    Status status =
-        libraries_->check(libraries_->cuda().stream_synchronize(stream_.get()), "waiting for staged inputs");
-    if (!status.ok()) return status;
+    libraries_->check(libraries_->cuda().stream_synchronize(stream_.get()), "waiting for staged inputs");
   }
-  if (!in_flight_.pending) return Status::success();
+  if (!in_flight_.pending) return;
   in_flight_.pending = false;
-  Status status = libraries_->check(libraries_->cuda().event_synchronize(done_.get()),
-                                    "waiting for the previous call of the engine");
-  if (status.ok()) settle();
-  return status;
+  libraries_->check(libraries_->cuda().event_synchronize(done_.get()),
+                    "waiting for the previous call of the engine");
+  settle();
 }
 
 void TensorRtEngine::settle() {
@@ -229,14 +218,14 @@ void TensorRtEngine::settle() {
   }
 }
 
-Status TensorRtEngine::bind_inputs(std::span<const TensorView> inputs) {
+void TensorRtEngine::bind_inputs(std::span<const TensorView> inputs) {
   if (inputs.size() != inputs_.size()) {
-    return Status::error(Code::invalid_argument, "the engine takes " + std::to_string(inputs_.size()) +
-                                                     " inputs, got " + std::to_string(inputs.size()));
+    throw Error(Code::invalid_argument, "the engine takes " + std::to_string(inputs_.size()) +
+                                            " inputs, got " + std::to_string(inputs.size()));
   }
   const CudaApi& cuda = libraries_->cuda();
   const DeviceGuard guard(cuda, device_);
-  if (Status status = wait_for_previous(); !status.ok()) return status;
+  wait_for_previous();
   bound_inputs_.assign(inputs.begin(), inputs.end());
   staged_inputs_ = false;
   must_wait_ = false;
@@ -244,54 +233,52 @@ Status TensorRtEngine::bind_inputs(std::span<const TensorView> inputs) {
     const TensorView& input = inputs[i];
     const BindingInfo& info = inputs_[i];
     if (input.dtype != info.dtype) {
-      return Status::error(Code::invalid_type,
-                           "input " + quoted(info.name) + " is " + std::string(dtype_name(input.dtype)) +
-                               ", the engine takes " + std::string(dtype_name(info.dtype)));
+      throw Error(Code::invalid_type, "input " + quoted(info.name) + " is " +
+                                          std::string(dtype_name(input.dtype)) + ", the engine takes " +
+                                          std::string(dtype_name(info.dtype)));
     }
     if (input.sizes.rank() > static_cast<std::size_t>(nvinfer1::Dims::MAX_DIMS) ||
         !context_->setInputShape(info.name.c_str(), to_tensorrt(input.sizes))) {
-      return Status::error(Code::invalid_argument, "input " + quoted(info.name) + " cannot have the shape " +
-                                                       to_text(input.sizes) + logger_.explain());
+      throw Error(Code::invalid_argument, "input " + quoted(info.name) + " cannot have the shape " +
+                                              to_text(input.sizes) + logger_.explain());
     }
     void* address = input.data;
     if (input.device == DeviceKind::host || input.nbytes() == 0) {
-      if (Status status = input_buffers_[i].reserve(libraries_, input.nbytes()); !status.ok()) return status;
+      input_buffers_[i].reserve(libraries_, input.nbytes());
       address = input_buffers_[i].get();
       must_wait_ |= input.device == DeviceKind::host;
       if (input.nbytes() != 0) {
         staged_inputs_ = copies_alone_ = true;
-        Status status = libraries_->check(
+        libraries_->check(
             cuda.memcpy_async(address, input.data, input.nbytes(), cudaMemcpyHostToDevice, stream_.get()),
             "copying an input to the device");
-        if (!status.ok()) return status;
       }
     }
     input_addresses_[i] = address;
     if (!context_->setTensorAddress(info.name.c_str(), address)) {
-      return Status::error(Code::internal,
-                           "TensorRT refused the address of input " + quoted(info.name) + logger_.explain());
+      throw Error(Code::internal,
+                  "TensorRT refused the address of input " + quoted(info.name) + logger_.explain());
     }
   }
-  return staged_inputs_
-             ? libraries_->check(cuda.event_record(staged_.get(), stream_.get()), "recording the copies")
-             : Status::success();
+  if (staged_inputs_) {
+    libraries_->check(cuda.event_record(staged_.get(), stream_.get()), "recording the copies");
+  }
 }
 
-Status TensorRtEngine::infer_shapes() {
+void TensorRtEngine::infer_shapes() {
   const char* missing = nullptr;
   const std::int32_t unknown = context_->inferShapes(1, &missing);
-  if (unknown == 0) return Status::success();
-  return Status::error(Code::invalid_argument,
-                       "the shapes cannot be inferred" +
-                           (missing == nullptr ? std::string() : ": " + quoted(missing) + " is not set") +
-                           logger_.explain());
+  if (unknown == 0) return;
+  throw Error(Code::invalid_argument,
+              "the shapes cannot be inferred" +
+                  (missing == nullptr ? std::string() : ": " + quoted(missing) + " is not set") +
+                  logger_.explain());
 }
 
-Status TensorRtEngine::bind_outputs(std::span<OutputView> outputs) {
+void TensorRtEngine::bind_outputs(std::span<OutputView> outputs) {
   if (outputs.size() != outputs_.size()) {
-    return Status::error(Code::invalid_argument, "the engine gives " + std::to_string(outputs_.size()) +
-                                                     " outputs, room was given for " +
-                                                     std::to_string(outputs.size()));
+    throw Error(Code::invalid_argument, "the engine gives " + std::to_string(outputs_.size()) +
+                                            " outputs, room was given for " + std::to_string(outputs.size()));
   }
   const DeviceGuard guard(libraries_->cuda(), device_);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -303,8 +290,8 @@ Status TensorRtEngine::bind_outputs(std::span<OutputView> outputs) {
       if (!allocators_[i]) {
         allocators_[i] = std::make_unique<Allocator>(*this, output_buffers_[i]);
         if (!context_->setOutputAllocator(name, allocators_[i].get())) {
-          return Status::error(Code::internal,
-                               "TensorRT refused to allocate output " + quoted(name) + logger_.explain());
+          throw Error(Code::internal,
+                      "TensorRT refused to allocate output " + quoted(name) + logger_.explain());
         }
       }
       must_wait_ = true;  // the size is known only when the device has found it out
@@ -312,7 +299,7 @@ Status TensorRtEngine::bind_outputs(std::span<OutputView> outputs) {
       continue;
     }
     if (output.resize != nullptr) {
-      if (Status status = output.resize(output, from_tensorrt(dims)); !status.ok()) return status;
+      output.resize(output, from_tensorrt(dims));
     } else {
       output.sizes = from_tensorrt(dims);
     }
@@ -322,65 +309,61 @@ Status TensorRtEngine::bind_outputs(std::span<OutputView> outputs) {
     } else if (output.device == DeviceKind::cuda && output.data != nullptr && output.nbytes() != 0) {
       address = output.data;
     } else {
-      if (Status status = output_buffers_[i].reserve(libraries_, output.nbytes()); !status.ok())
-        return status;
+      output_buffers_[i].reserve(libraries_, output.nbytes());
       address = output_buffers_[i].get();
     }
     must_wait_ |= output.device == DeviceKind::host;
     output_addresses_[i] = address;
     if (!context_->setTensorAddress(name, address)) {
-      return Status::error(Code::internal,
-                           "TensorRT refused the address of output " + quoted(name) + logger_.explain());
+      throw Error(Code::internal,
+                  "TensorRT refused the address of output " + quoted(name) + logger_.explain());
     }
   }
-  return Status::success();
 }
 
 // TensorRT waits for the device where it is given the default stream: work for that one runs on the engine's
 // own stream, which waits for it before and is waited for after, by the device and not by the host.
-Status TensorRtEngine::choose_stream(cudaStream_t stream) {
+void TensorRtEngine::choose_stream(cudaStream_t stream) {
   const CudaApi& cuda = libraries_->cuda();
   handed_to_ = stream == cudaStreamLegacy ? stream : nullptr;
   if (handed_to_ != nullptr) {
     running_on_ = stream_.get();
-    Status status = libraries_->check(cuda.event_record(taken_.get(), handed_to_), "taking the inputs over");
-    if (!status.ok()) return status;
-    return libraries_->check(cuda.stream_wait_event(running_on_, taken_.get(), 0), "taking the inputs over");
+    libraries_->check(cuda.event_record(taken_.get(), handed_to_), "taking the inputs over");
+    libraries_->check(cuda.stream_wait_event(running_on_, taken_.get(), 0), "taking the inputs over");
+    return;
   }
   running_on_ = stream == nullptr ? stream_.get() : stream;
-  if (!staged_inputs_ || running_on_ == stream_.get()) return Status::success();
-  return libraries_->check(cuda.stream_wait_event(running_on_, staged_.get(), 0), "ordering the copies");
+  if (!staged_inputs_ || running_on_ == stream_.get()) return;
+  libraries_->check(cuda.stream_wait_event(running_on_, staged_.get(), 0), "ordering the copies");
 }
 
-Status TensorRtEngine::enqueue(std::uint64_t call, void* stream, Record record) {
+void TensorRtEngine::enqueue(std::uint64_t call, void* stream, Record record) {
   const CudaApi& cuda = libraries_->cuda();
   const DeviceGuard guard(cuda, device_);
   must_wait_ |= stream == nullptr;
-  if (Status status = choose_stream(static_cast<cudaStream_t>(stream)); !status.ok()) return status;
+  choose_stream(static_cast<cudaStream_t>(stream));
   in_flight_ = {};
   in_flight_.call = call;
   in_flight_.enqueued_ns = record != Record::nothing ? monotonic_ns() : 0;
   const bool timed = record != Record::nothing && begin_ && end_ &&
                      cuda.event_record(begin_.get(), running_on_) == cudaSuccess;
   if (!context_->enqueueV3(running_on_)) {
-    return Status::error(Code::internal, "TensorRT could not enqueue the engine" + logger_.explain());
+    throw Error(Code::internal, "TensorRT could not enqueue the engine" + logger_.explain());
   }
   in_flight_.timed = timed && cuda.event_record(end_.get(), running_on_) == cudaSuccess;
   in_flight_.layers = in_flight_.timed && attached_ && record == Record::layers;
-  Status status =
-      libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the call");
-  in_flight_.pending = status.ok();
-  copies_alone_ &= !in_flight_.pending;
-  return status;
+  libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the call");
+  in_flight_.pending = true;
+  copies_alone_ = false;
 }
 
-Status TensorRtEngine::stage_outputs(std::span<OutputView> outputs) {
+void TensorRtEngine::stage_outputs(std::span<OutputView> outputs) {
   const CudaApi& cuda = libraries_->cuda();
   const DeviceGuard guard(cuda, device_);
   bool copied = false;
   const auto copy = [&](void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     copied = true;
-    return libraries_->check(cuda.memcpy_async(to, from, bytes, kind, running_on_), "copying an output");
+    libraries_->check(cuda.memcpy_async(to, from, bytes, kind, running_on_), "copying an output");
   };
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     OutputView& output = outputs[i];
@@ -390,7 +373,7 @@ Status TensorRtEngine::stage_outputs(std::span<OutputView> outputs) {
       const Dims sizes = allocators_[i]->sizes();
       output.dtype = outputs_[i].dtype;
       if (output.resize != nullptr) {
-        if (Status status = output.resize(output, sizes); !status.ok()) return status;
+        output.resize(output, sizes);
       } else {
         output.sizes = sizes;
       }
@@ -399,39 +382,33 @@ Status TensorRtEngine::stage_outputs(std::span<OutputView> outputs) {
     if (output.nbytes() == 0) continue;
     if (output.data != from) {
       const auto kind = output.device == DeviceKind::host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
-      if (Status status = copy(output.data, from, output.nbytes(), kind); !status.ok()) return status;
+      copy(output.data, from, output.nbytes(), kind);
     }
     // An aliased input that was staged is the caller's storage all the same: its new content goes back.
     if (const Alias* alias = alias_of_output(i)) {
       const TensorView& input = bound_inputs_[alias->input];
       if (input.device == DeviceKind::host && input.data != output.data && input.nbytes() != 0) {
-        Status status =
-            copy(input.data, input_addresses_[alias->input], input.nbytes(), cudaMemcpyDeviceToHost);
-        if (!status.ok()) return status;
+        copy(input.data, input_addresses_[alias->input], input.nbytes(), cudaMemcpyDeviceToHost);
       }
     }
   }
   if (copied && in_flight_.pending) {
-    Status status =
-        libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the copies");
-    if (!status.ok()) return status;
+    libraries_->check(cuda.event_record(done_.get(), running_on_), "recording the end of the copies");
   }
-  if (handed_to_ == nullptr) return Status::success();
-  return libraries_->check(cuda.stream_wait_event(handed_to_, done_.get(), 0), "handing the outputs over");
+  if (handed_to_ == nullptr) return;
+  libraries_->check(cuda.stream_wait_event(handed_to_, done_.get(), 0), "handing the outputs over");
 }
 
-Status TensorRtEngine::synchronize() {
-  if (!must_wait_ || !in_flight_.pending) return Status::success();
+void TensorRtEngine::synchronize() {
+  if (!must_wait_ || !in_flight_.pending) return;
   in_flight_.pending = false;
-  Status status =
-      libraries_->check(libraries_->cuda().stream_synchronize(running_on_), "waiting for the outputs");
-  if (status.ok()) settle();
-  return status;
+  libraries_->check(libraries_->cuda().stream_synchronize(running_on_), "waiting for the outputs");
+  settle();
 }
 
 void TensorRtEngine::finish() {
   // A failing wait has nobody left to tell; what it would have settled is lost.
-  (void)wait_for_previous();
+  regardless([this] { wait_for_previous(); });
 }
 
 void TensorRtEngine::collect(SpanReports& out) {

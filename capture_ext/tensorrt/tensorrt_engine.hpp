@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,22 +44,22 @@ struct TensorRtSetup {
 
 class TensorRtEngine final : public Engine {
  public:
-  static Status make(const TensorRtSetup& setup, std::unique_ptr<Engine>& out);
+  static std::unique_ptr<Engine> make(const TensorRtSetup& setup);
   ~TensorRtEngine() override;
 
   std::string_view runtime() const override { return "tensorrt"; }
   std::span<const BindingInfo> inputs() const override { return inputs_; }
   std::span<const BindingInfo> outputs() const override { return outputs_; }
 
-  Status bind_inputs(std::span<const TensorView> inputs) override;
-  Status infer_shapes() override;
-  Status bind_outputs(std::span<OutputView> outputs) override;
-  Status enqueue(std::uint64_t call, void* stream, Record record) override;
-  Status stage_outputs(std::span<OutputView> outputs) override;
-  Status synchronize() override;
+  void bind_inputs(std::span<const TensorView> inputs) override;
+  void infer_shapes() override;
+  void bind_outputs(std::span<OutputView> outputs) override;
+  void enqueue(std::uint64_t call, void* stream, Record record) override;
+  void stage_outputs(std::span<OutputView> outputs) override;
+  void synchronize() override;
 
-  Status want(Record most) override;
-  Status prepare() override;
+  void want(Record most) override;
+  void prepare() override;
   std::int64_t attachments() const override { return attachments_; }
   std::int64_t contexts() const override { return contexts_; }
 
@@ -80,10 +81,10 @@ class TensorRtEngine final : public Engine {
   };
 
   explicit TensorRtEngine(std::vector<Alias> aliases);
-  Status open(const TensorRtSetup& setup);
-  Status read_bindings(const TensorRtSetup& setup);
-  Status wait_for_previous();
-  Status choose_stream(cudaStream_t stream);
+  void open(const TensorRtSetup& setup);
+  void read_bindings(const TensorRtSetup& setup);
+  void wait_for_previous();
+  void choose_stream(cudaStream_t stream);
   void settle();  // the work in flight is known to be done: read what was measured
   const Alias* alias_of_output(std::size_t output) const;
 

@@ -14,11 +14,11 @@ namespace torchtrt_viz::bench {
 class TORCHTRT_VIZ_API BareEngine {
  public:
   explicit BareEngine(std::unique_ptr<Engine> engine);
-  Status call(std::span<const TensorView> inputs, std::span<OutputView> outputs, void* stream);
+  void call(std::span<const TensorView> inputs, std::span<OutputView> outputs, void* stream);
 
  private:
-  Status run(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
-             void* stream);
+  void run(std::uint64_t call, std::span<const TensorView> inputs, std::span<OutputView> outputs,
+           void* stream);
   std::mutex mutex_;
   std::uint64_t calls_ = 0;
   std::unique_ptr<Engine> engine_;

@@ -13,6 +13,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tests/failure_of.hpp"
+
 namespace torchtrt_viz::test {
 
 struct Test {
@@ -93,7 +95,11 @@ inline int run_all(int argc, char** argv) {
   for (const auto& test : tests()) {
     if (std::string(test.name).find(wanted) == std::string::npos) continue;
     const int before = failures();
-    test.run();
+    try {
+      test.run();
+    } catch (const std::exception& thrown) {
+      fail(test.name, 0, std::string("threw: ") + thrown.what());
+    }
     std::printf("%s %s\n", failures() == before ? "ok  " : "FAIL", test.name);
     ++ran;
   }
@@ -109,5 +115,7 @@ inline int run_all(int argc, char** argv) {
   static void name()
 
 #define CHECK(condition) ((condition) ? void() : torchtrt_viz::test::fail(__FILE__, __LINE__, #condition))
+
+#define CHECK_THROWS(work) CHECK(torchtrt_viz::test::throws([&] { (void)(work); }))
 
 #define CHECK_EQUAL(a, b) torchtrt_viz::test::check_equal(__FILE__, __LINE__, #a " == " #b, a, b)

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/clock.hpp"
 #include "core/engine.hpp"
+#include "core/error.hpp"
 
 namespace torchtrt_viz::test {
 
@@ -35,10 +37,10 @@ class FakeEngine final : public Engine {
   std::string_view runtime() const override { return "host"; }
   std::span<const BindingInfo> inputs() const override { return {&input_, 1}; }
   std::span<const BindingInfo> outputs() const override { return {&output_, 1}; }
-  Status bind_inputs(std::span<const TensorView>) override { return step("bind_inputs"); }
-  Status infer_shapes() override { return step("infer_shapes"); }
-  Status bind_outputs(std::span<OutputView>) override { return step("bind_outputs"); }
-  Status enqueue(std::uint64_t call, void*, Record record) override {
+  void bind_inputs(std::span<const TensorView>) override { step("bind_inputs"); }
+  void infer_shapes() override { step("infer_shapes"); }
+  void bind_outputs(std::span<OutputView>) override { step("bind_outputs"); }
+  void enqueue(std::uint64_t call, void*, Record record) override {
     log_.records.push_back(record);
     if (record == Record::layers) {
       ++log_.recorded_calls;
@@ -56,20 +58,19 @@ class FakeEngine final : public Engine {
       while (monotonic_ns() < at) {
       }
     }
-    return step("enqueue");
+    step("enqueue");
   }
-  Status stage_outputs(std::span<OutputView>) override { return step("stage_outputs"); }
-  Status synchronize() override { return step("synchronize"); }
-  Status want(Record most) override {
+  void stage_outputs(std::span<OutputView>) override { step("stage_outputs"); }
+  void synchronize() override { step("synchronize"); }
+  void want(Record most) override {
     if (most == Record::layers && !attached_) {
       attached_ = true;
       ++log_.attachments;
     }
-    return Status::success();
   }
-  Status prepare() override {
+  void prepare() override {
     ++log_.contexts;
-    return step("prepare");
+    step("prepare");
   }
   std::int64_t attachments() const override { return log_.attachments; }
   std::int64_t contexts() const override { return log_.contexts; }
@@ -81,10 +82,9 @@ class FakeEngine final : public Engine {
   std::string layer_information() const override { return "{\"Layers\":[]}"; }
 
  private:
-  Status step(const char* name) {
+  void step(const char* name) {
     log_.steps.emplace_back(name);
-    return fail_at == name ? Status::error(Code::internal, std::string(name) + " was told to fail")
-                           : Status::success();
+    if (fail_at == name) throw Error(Code::internal, std::string(name) + " was told to fail");
   }
   Log& log_;
   std::vector<std::string> names_;

@@ -1,7 +1,7 @@
 #include <cstring>
 #include <random>
 
-#include "executorch/blob.hpp"
+#include "core/blob.hpp"
 #include "tests/check.hpp"
 
 namespace torchtrt_viz {
@@ -50,8 +50,8 @@ std::string host_payload(const std::string& program) {
   return out + program;
 }
 
-Status parse(const std::string& bytes, EngineBlob& out) {
-  return parse_blob({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, out);
+EngineBlob parse(const std::string& bytes) {
+  return parse_blob({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
 }
 
 std::string payload_text(const EngineBlob& blob) {
@@ -67,8 +67,7 @@ const std::string kMetadata =
 
 TEST(host_blobs_are_read) {
   const auto bytes = blob_of(kMetadata, host_payload("inner program") + "padding");
-  EngineBlob blob;
-  CHECK(parse(bytes, blob).ok());
+  const auto blob = parse(bytes);
   CHECK_EQUAL(blob.kind, PayloadKind::host);
   CHECK_EQUAL(payload_text(blob), "inner program");
   CHECK_EQUAL(blob.engine_name, "re_gion");
@@ -89,8 +88,7 @@ TEST(plans_and_aliases_are_read) {
       R"(,"aliased_io":[{"output":"y","input":"cache","kind":"kv_cache_update"},{"output":0,"input":1,"kind":"user"}]})";
   auto header = header_for(metadata, "ftrt....");
   header.magic = "TR02";
-  EngineBlob blob;
-  CHECK(parse(assemble(header, metadata, "ftrt...."), blob).ok());
+  const auto blob = parse(assemble(header, metadata, "ftrt...."));
   CHECK_EQUAL(blob.kind, PayloadKind::tensorrt);
   CHECK_EQUAL(blob.format, 2);
   CHECK_EQUAL(blob.aliases.size(), std::size_t{2});
@@ -99,27 +97,20 @@ TEST(plans_and_aliases_are_read) {
 }
 
 TEST(programs_are_held_to_their_checksum) {
-  EngineBlob blob;
   // zlib.crc32(b"inner program") and of 31 bytes, which are not a multiple of eight
-  CHECK(
-      parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1522498263}})", host_payload("inner program")), blob)
-          .ok());
-  CHECK(parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1374677057}})",
-                      host_payload("0123456789abcdef0123456789abcde")),
-              blob)
-            .ok());
-  const auto status =
-      parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1522498263}})", host_payload("inner Program")), blob);
-  CHECK_EQUAL(status.code, Code::invalid_program);
-  CHECK(status.message.find("CRC-32") != std::string::npos);
+  parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1522498263}})", host_payload("inner program")));
+  parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1374677057}})",
+                host_payload("0123456789abcdef0123456789abcde")));
+  const auto failure = test::failure_of([&] {
+    parse(blob_of(R"({"torchtrt_viz":{"program_crc32":1522498263}})", host_payload("inner Program")));
+  });
+  CHECK_EQUAL(failure.code(), Code::invalid_program);
+  CHECK(test::says(failure, "CRC-32"));
 }
 
 TEST(content_hashes_follow_content) {
-  EngineBlob a, b, c, d;
-  CHECK(parse(blob_of("{}", host_payload("one")), a).ok());
-  CHECK(parse(blob_of("{}", host_payload("one")), b).ok());
-  CHECK(parse(blob_of("{}", host_payload("two")), c).ok());
-  CHECK(parse(blob_of("{ }", host_payload("one")), d).ok());
+  const auto a = parse(blob_of("{}", host_payload("one"))), b = parse(blob_of("{}", host_payload("one"))),
+             c = parse(blob_of("{}", host_payload("two"))), d = parse(blob_of("{ }", host_payload("one")));
   CHECK_EQUAL(a.content_hash, b.content_hash);
   CHECK(a.content_hash != c.content_hash);
   CHECK(a.content_hash != d.content_hash);
@@ -128,12 +119,11 @@ TEST(content_hashes_follow_content) {
 TEST(damaged_headers_are_refused_with_reasons) {
   const std::string engine = host_payload("program");
   const auto good = header_for("{}", engine);
-  EngineBlob blob;
-  CHECK(parse(assemble(good, "{}", engine), blob).ok());
+  parse(assemble(good, "{}", engine));
   const auto refused = [&](const Header& header, const char* word) {
-    const auto status = parse(assemble(header, "{}", engine), blob);
-    CHECK_EQUAL(status.code, Code::invalid_program);
-    CHECK(status.message.find(word) != std::string::npos);
+    const auto failure = test::failure_of([&] { parse(assemble(header, "{}", engine)); });
+    CHECK_EQUAL(failure.code(), Code::invalid_program);
+    CHECK(test::says(failure, word));
   };
   auto h = good;
   h.magic = "TR03";
@@ -168,12 +158,11 @@ TEST(damaged_headers_are_refused_with_reasons) {
   h = good;
   h.engine_offset = 32;
   refused(h, "overlap");
-  CHECK(!parse("", blob).ok());
-  CHECK(!parse("TR01", blob).ok());
+  CHECK_THROWS(parse(""));
+  CHECK_THROWS(parse("TR01"));
 }
 
 TEST(damaged_metadata_and_payloads_are_refused) {
-  EngineBlob blob;
   const std::string engine = host_payload("program");
   for (
       const char* metadata :
@@ -183,33 +172,35 @@ TEST(damaged_metadata_and_payloads_are_refused) {
        R"({"io_bindings":[{"name":"x","dtype":"float32","shape":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1],"is_input":true}]})",
        R"({"aliased_io":[{"output":"nope","input":0}]})", R"({"torchtrt_viz":{"layers":[{"name":"no id"}]}})",
        "{\"a\":\"\xFF\"}"}) {
-    const auto status = parse(blob_of(metadata, engine), blob);
-    CHECK_EQUAL(status.code, Code::invalid_program);
-    CHECK(status.message.size() > 40);
+    const auto failure = test::failure_of([&] { parse(blob_of(metadata, engine)); });
+    CHECK_EQUAL(failure.code(), Code::invalid_program);
+    CHECK(std::string(failure.what()).size() > 40);
   }
-  CHECK(!parse(blob_of("{}", "TVHOST01"), blob).ok());
+  CHECK_THROWS(parse(blob_of("{}", "TVHOST01")));
   std::string longer = host_payload("program");
   longer[8] = '\x7f';
-  CHECK(!parse(blob_of("{}", longer), blob).ok());
+  CHECK_THROWS(parse(blob_of("{}", longer)));
   longer = host_payload("program");
   for (int i = 8; i < 16; ++i) longer[static_cast<std::size_t>(i)] = '\xFF';
-  CHECK(!parse(blob_of("{}", longer), blob).ok());
+  CHECK_THROWS(parse(blob_of("{}", longer)));
 }
 
 // No outcome is wrong but reading outside the bytes, which the sanitizers see.
 TEST(mutated_blobs_are_survived) {
   const auto good = blob_of(kMetadata, host_payload("inner program"));
   std::mt19937 random(1);
-  EngineBlob blob;
   for (int i = 0; i < 20000; ++i) {
     auto bytes = good;
     for (unsigned n = random() % 4; n-- > 0;) bytes[random() % bytes.size()] = static_cast<char>(random());
     if (random() % 4 == 0) bytes.resize(random() % bytes.size());
     const std::string exact(bytes.data(), bytes.size());
-    if (parse(exact, blob).ok()) {
+    try {
+      const auto blob = parse(exact);
       CHECK(reinterpret_cast<const char*>(blob.payload.data()) >= exact.data());
       CHECK(reinterpret_cast<const char*>(blob.payload.data() + blob.payload.size()) <=
             exact.data() + exact.size());
+    } catch (const Error& failure) {
+      CHECK_EQUAL(failure.code(), Code::invalid_program);
     }
   }
 }

@@ -21,7 +21,7 @@ class Sink final : public ReportSink {
   Level limit() const override { return limit_; }
   void report(const CallReport& report) override {
     ++reports;
-    ok = report.status.ok();
+    ok = report.failure == nullptr;
     call = report.call;
     spans.assign(report.spans.begin(), report.spans.end());
     names.clear();
@@ -41,7 +41,6 @@ struct Rig {
   FakeEngine::Log log;
   FakeEngine* fake = nullptr;
   std::unique_ptr<InstrumentedEngine> engine;
-  Status status;
 
   explicit Rig(std::optional<Level> load = {}, std::optional<Format> format = {},
                const std::string& prefix = {}, std::vector<std::string> layers = {"conv", "conv", "relu"}) {
@@ -57,9 +56,9 @@ struct Rig {
     identity.method = "forward";
     identity.runtime = "host";
     identity.owner = "executorch";
-    status = InstrumentedEngine::create(std::move(made), identity, options, engine);
+    engine = InstrumentedEngine::create(std::move(made), identity, options);
   }
-  Status call(ReportSink* sink) { return engine->call({}, {}, nullptr, sink); }
+  void call(ReportSink* sink) { engine->call({}, {}, nullptr, sink); }
   EngineInfo info() const { return engine->entry()->info(); }
 };
 
@@ -71,7 +70,7 @@ TEST(off_measures_nothing) {
   Rig rig(Level::off);
   Sink sink;
   CHECK(!rig.engine->may_measure());
-  CHECK(rig.call(&sink).ok());
+  rig.call(&sink);
   CHECK_EQUAL(sink.reports, 0);
   CHECK_EQUAL(rig.log.recorded_calls, 0);
   CHECK_EQUAL(rig.log.attachments, 0);
@@ -80,7 +79,7 @@ TEST(off_measures_nothing) {
 
 TEST(no_event_tracer_produces_no_backend_event_work) {
   Rig rig(Level::layers);
-  CHECK(rig.call(nullptr).ok());
+  rig.call(nullptr);
   CHECK_EQUAL(rig.log.recorded_calls, 0);  // attached, and its gate closed
   CHECK_EQUAL(rig.log.attachments, 1);
 }
@@ -88,7 +87,7 @@ TEST(no_event_tracer_produces_no_backend_event_work) {
 TEST(phases_emits_the_expected_stable_event_names) {
   Rig rig(Level::phases);
   Sink sink;
-  CHECK(rig.call(&sink).ok());
+  rig.call(&sink);
   auto expected = kPhases;
   expected.emplace_back("torchtrt.delegate");
   CHECK(sink.names == expected);
@@ -104,14 +103,14 @@ TEST(phases_emits_the_expected_stable_event_names) {
 TEST(delegate_level_emits_the_delegate_alone) {
   Rig rig(Level::delegate);
   Sink sink;
-  CHECK(rig.call(&sink).ok());
+  rig.call(&sink);
   CHECK(sink.names == std::vector<std::string>{"torchtrt.delegate"});
 }
 
 TEST(layers_lie_inside_enqueue_and_sum_to_no_more) {
   Rig rig(Level::layers);
   Sink sink;
-  CHECK(rig.call(&sink).ok());
+  rig.call(&sink);
   const auto enqueue = std::find_if(sink.spans.begin(), sink.spans.end(), [](const auto& span) {
     return name_text(span.name) == "torchtrt.enqueue_host";
   });
@@ -131,7 +130,7 @@ TEST(layers_lie_inside_enqueue_and_sum_to_no_more) {
 TEST(layers_attaches_a_profiler_exactly_once_per_context) {
   Rig rig(Level::layers);
   Sink sink;
-  for (int i = 0; i < 5; ++i) CHECK(rig.call(&sink).ok());
+  for (int i = 0; i < 5; ++i) rig.call(&sink);
   CHECK_EQUAL(rig.info().attachments, 1);
   CHECK_EQUAL(rig.info().contexts, 1);
 }
@@ -139,7 +138,7 @@ TEST(layers_attaches_a_profiler_exactly_once_per_context) {
 TEST(a_tracer_without_operators_gets_no_layers) {
   Rig rig(Level::layers);
   Sink sink(Level::phases);
-  CHECK(rig.call(&sink).ok());
+  rig.call(&sink);
   CHECK_EQUAL(sink.spans.size(), kPhases.size() + 1);
   CHECK_EQUAL(rig.log.recorded_calls, 0);
 }
@@ -151,8 +150,8 @@ TEST(errors_end_their_phase_and_are_reported) {
     Rig rig(Level::phases);
     rig.fake->fail_at = steps[i];
     Sink sink;
-    const auto status = rig.call(&sink);
-    CHECK_EQUAL(status.message, std::string(steps[i]) + " was told to fail");
+    const auto failure = test::failure_of([&] { rig.call(&sink); });
+    CHECK_EQUAL(std::string(failure.what()), std::string(steps[i]) + " was told to fail");
     CHECK(!sink.ok);
     auto expected =
         std::vector<std::string>(kPhases.begin(), kPhases.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -160,7 +159,7 @@ TEST(errors_end_their_phase_and_are_reported) {
     CHECK(sink.names == expected);
     CHECK_EQUAL(rig.info().failed_calls, 1);
     rig.fake->fail_at.clear();
-    CHECK(rig.call(&sink).ok());
+    rig.call(&sink);
     CHECK_EQUAL(sink.names.size(), kPhases.size() + 1);
     CHECK_EQUAL(sink.call, std::uint64_t{1});
   }
@@ -170,9 +169,7 @@ TEST(a_failing_load_leaves_no_engine) {
   FakeEngine::Log log;
   auto fake = std::make_unique<FakeEngine>(log, std::vector<std::string>{});
   fake->fail_at = "prepare";
-  std::unique_ptr<InstrumentedEngine> engine;
-  CHECK(!InstrumentedEngine::create(std::move(fake), {}, {}, engine).ok());
-  CHECK(engine == nullptr);
+  CHECK_THROWS(InstrumentedEngine::create(std::move(fake), {}, {}));
   CHECK(log.destroyed);
 }
 
@@ -180,38 +177,37 @@ TEST(the_process_switch_is_followed_at_the_next_call) {
   reset_config();
   Rig rig;
   Sink sink;
-  CHECK(rig.call(&sink).ok());
+  rig.call(&sink);
   CHECK_EQUAL(sink.reports, 0);
-  CHECK(change_config({.execution = true, .level = "layers", .format = "etdump"}).ok());
-  CHECK(rig.call(&sink).ok());
+  change_config({.execution = true, .level = "layers", .format = "etdump"});
+  rig.call(&sink);
   CHECK_EQUAL(sink.reports, 1);
   CHECK_EQUAL(rig.info().level, Level::layers);
   CHECK_EQUAL(rig.info().level_source, LevelSource::process);
   CHECK_EQUAL(rig.log.attachments, 1);
-  CHECK(change_config({.execution = false}).ok());
-  CHECK(rig.call(&sink).ok());
+  change_config({.execution = false});
+  rig.call(&sink);
   CHECK_EQUAL(sink.reports, 1);
-  CHECK(change_config({.execution = true}).ok());
-  CHECK(rig.call(&sink).ok());
+  change_config({.execution = true});
+  rig.call(&sink);
   CHECK_EQUAL(sink.reports, 2);
   CHECK_EQUAL(rig.log.attachments, 1);
   reset_config();
 }
 
 TEST(a_load_option_wins_over_the_process_switch) {
-  CHECK(change_config({.execution = true, .level = "layers", .format = "etdump"}).ok());
+  change_config({.execution = true, .level = "layers", .format = "etdump"});
   Rig rig(Level::delegate);
   Sink sink;
-  CHECK(rig.call(&sink).ok());
+  rig.call(&sink);
   CHECK_EQUAL(sink.spans.size(), std::size_t{1});
   reset_config();
 }
 
 TEST(unwritable_prefixes_fail_the_load) {
-  const Rig rig(Level::layers, Format::trex, "/proc/self/nothing");
-  CHECK_EQUAL(rig.status.code, Code::io_error);
-  CHECK(rig.status.message.find("/proc/self/nothing") != std::string::npos);
-  CHECK(rig.engine == nullptr);
+  const auto failure = test::failure_of([] { Rig(Level::layers, Format::trex, "/proc/self/nothing"); });
+  CHECK_EQUAL(failure.code(), Code::io_error);
+  CHECK(test::says(failure, "/proc/self/nothing"));
 }
 
 TEST(multiple_engines_produce_unique_trace_identifiers) {
@@ -223,8 +219,8 @@ TEST(multiple_engines_produce_unique_trace_identifiers) {
     Rig b(Level::layers, Format::perfetto, directory.path());
     CHECK_EQUAL(a.info().engine_id, b.info().engine_id);
     CHECK(a.info().instance != b.info().instance);
-    CHECK(a.call(nullptr).ok());
-    CHECK(b.call(nullptr).ok());
+    a.call(nullptr);
+    b.call(nullptr);
     for (const auto* rig : {&a, &b}) {
       for (const auto& file : rig->info().files) files.insert(file);
       written += rig->info().files.size();
@@ -240,7 +236,7 @@ TEST(trex_sidecars_have_every_call) {
   EngineInfo info;
   {
     Rig rig(Level::layers, Format::trex, directory.path());
-    for (int i = 0; i < 10; ++i) CHECK(rig.call(nullptr).ok());
+    for (int i = 0; i < 10; ++i) rig.call(nullptr);
     CHECK_EQUAL(rig.info().files.size(), std::size_t{2});
     info = rig.info();
   }
@@ -264,7 +260,7 @@ TEST(perfetto_sidecars_have_calls_phases_and_layers) {
   std::string file;
   {
     Rig rig(Level::layers, Format::perfetto, directory.path(), {"a \"quoted\" \xFF"});
-    for (int i = 0; i < 3; ++i) CHECK(rig.call(nullptr).ok());
+    for (int i = 0; i < 3; ++i) rig.call(nullptr);
     file = rig.info().files.at(0);
   }
   simdjson::dom::parser parser;
@@ -283,7 +279,7 @@ TEST(etdump_format_writes_no_file) {
   {
     Rig rig(Level::layers, Format::etdump, directory.path());
     Sink sink;
-    CHECK(rig.call(&sink).ok());
+    rig.call(&sink);
   }
   CHECK(directory.files().empty());
 }
@@ -292,21 +288,19 @@ TEST(package_sidecars_are_written_and_switched_off) {
   const test::TemporaryDirectory directory;
   reset_config();
   FakeEngine::Log log;
-  std::unique_ptr<InstrumentedEngine> engine;
   InstrumentedEngine::Options options;
   options.sidecars = SidecarKind::package;
   EngineIdentity identity;
   identity.name = "pkg";
-  CHECK(InstrumentedEngine::create(std::make_unique<FakeEngine>(log, std::vector<std::string>{"a"}), identity,
-                                   options, engine)
-            .ok());
-  CHECK(engine->call({}, {}, nullptr, nullptr).ok());
+  auto engine = InstrumentedEngine::create(std::make_unique<FakeEngine>(log, std::vector<std::string>{"a"}),
+                                           identity, options);
+  engine->call({}, {}, nullptr, nullptr);
   CHECK(directory.files().empty());
-  CHECK(change_config({.execution = true, .format = "perfetto", .path_prefix = directory.path()}).ok());
-  CHECK(engine->call({}, {}, nullptr, nullptr).ok());
+  change_config({.execution = true, .format = "perfetto", .path_prefix = directory.path()});
+  engine->call({}, {}, nullptr, nullptr);
   CHECK_EQUAL(directory.files().size(), std::size_t{5});
-  CHECK(engine->call({}, {}, nullptr, nullptr).ok());
-  CHECK(change_config({.execution = false}).ok());  // what the second call collected is written here
+  engine->call({}, {}, nullptr, nullptr);
+  change_config({.execution = false});  // what the second call collected is written here
   simdjson::dom::parser parser;
   std::size_t with_layers = 0;
   for (const auto& file : directory.files()) {
@@ -319,7 +313,7 @@ TEST(package_sidecars_are_written_and_switched_off) {
   CHECK_EQUAL(with_layers, std::size_t{1});
   const auto recorded = log.recorded_calls;
   for (const auto& file : directory.files()) std::filesystem::remove(file);
-  CHECK(engine->call({}, {}, nullptr, nullptr).ok());
+  engine->call({}, {}, nullptr, nullptr);
   engine.reset();
   CHECK_EQUAL(log.recorded_calls, recorded);
   CHECK(directory.files().empty());
@@ -330,7 +324,7 @@ TEST(recordings_collect_calls_of_every_engine) {
   reset_config();
   Rig a(Level::phases), b(Level::layers), c(Level::off);
   Recording recording(100);
-  for (auto* rig : {&a, &b, &c}) CHECK(rig->call(nullptr).ok());
+  for (auto* rig : {&a, &b, &c}) rig->call(nullptr);
   auto columns = recording.stop();
   CHECK_EQUAL(columns.engines.size(), std::size_t{2});
   CHECK_EQUAL(columns.start_ns.size(), std::size_t{7 + 10});
@@ -343,14 +337,14 @@ TEST(recordings_collect_calls_of_every_engine) {
   }
   CHECK_EQUAL(layers, std::size_t{3});
   CHECK(std::count(columns.labels.begin(), columns.labels.end(), "conv") == 2);
-  CHECK(a.call(nullptr).ok());
+  a.call(nullptr);
   CHECK(recording.stop().start_ns.empty());
 }
 
 TEST(full_recordings_count_what_they_drop) {
   Rig rig(Level::phases);
   Recording recording(10);
-  for (int i = 0; i < 3; ++i) CHECK(rig.call(nullptr).ok());
+  for (int i = 0; i < 3; ++i) rig.call(nullptr);
   const auto columns = recording.stop();
   CHECK_EQUAL(columns.start_ns.size(), std::size_t{10});
   CHECK_EQUAL(columns.dropped, 11);

@@ -5,9 +5,9 @@
 #include <memory>
 #include <thread>
 
-#include "decode/etdump/decode.hpp"
 #include "executorch/etdump_writer.hpp"
 #include "executorch/event_log.hpp"
+#include "formats/etdump/decode.hpp"
 #include "tests/check.hpp"
 
 namespace torchtrt_viz::et {
@@ -20,10 +20,7 @@ etdump::Dump decoded(const std::string& bytes) {
 }
 
 std::string dump_of(const EventLog& log, std::size_t first_block = 0) {
-  std::string out;
-  const auto status = write_etdump(log.snapshot(first_block), out);
-  CHECK(status.ok());
-  return out;
+  return write_etdump(log.snapshot(first_block));
 }
 
 struct Row {

@@ -5,10 +5,11 @@
 #include <numeric>
 
 #include "core/atomic_file.hpp"
-#include "core/json_text.hpp"
-#include "core/trace_json.hpp"
-#include "core/trace_table.hpp"
-#include "core/trex_profile.hpp"
+#include "formats/engine/trex_profile.hpp"
+#include "formats/io/json_text.hpp"
+#include "formats/io/trace_table.hpp"
+#include "formats/kineto/trace_json.hpp"
+#include "formats/perfetto/trace_protobuf.hpp"
 #include "tests/check.hpp"
 
 namespace torchtrt_viz {
@@ -120,35 +121,34 @@ TEST(span_columns_are_checked) {
   table.track = name;
   table.start_ns = start;
   table.dur_ns = dur;
-  std::string out;
-  CHECK(trace_json(table, {}, out).ok());
-  CHECK(trace_protobuf(table, std::nullopt, out).ok());
+  CHECK(!trace_json(table, {}).empty());
+  CHECK(!trace_protobuf(table, std::nullopt).empty());
   auto broken = table;
   broken.name = far;
-  CHECK(!trace_json(broken, {}, out).ok());
+  CHECK_THROWS(trace_json(broken, {}));
   broken = table;
   broken.track = far;
-  CHECK(!trace_protobuf(broken, {}, out).ok());
+  CHECK_THROWS(trace_protobuf(broken, {}));
   broken = table;
   broken.dur_ns = negative;
-  CHECK(!trace_json(broken, {}, out).ok());
+  CHECK_THROWS(trace_json(broken, {}));
   broken = table;
   broken.start_ns = {};
-  CHECK(!trace_json(broken, {}, out).ok());
+  CHECK_THROWS(trace_json(broken, {}));
 }
 
 TEST(files_are_whole_or_not_there) {
   const test::TemporaryDirectory directory;
   const auto path = directory.path() + "/a/b/c.json";
-  CHECK(write_file(path, "one").ok());
-  CHECK(write_file(path, "two").ok());
+  write_file(path, "one");
+  write_file(path, "two");
   CHECK_EQUAL(test::read_file(path), "two");
   CHECK_EQUAL(directory.files().size(), std::size_t{1});  // no temporary is left
-  const auto status = write_file(path + "/d", "x");
-  CHECK_EQUAL(status.code, Code::io_error);
-  CHECK(status.message.find(path) != std::string::npos);
-  CHECK(!check_directory("/proc/self/nothing/here").ok());
-  CHECK(check_directory(directory.path() + "/new").ok());
+  const auto failure = test::failure_of([&] { write_file(path + "/d", "x"); });
+  CHECK_EQUAL(failure.code(), Code::io_error);
+  CHECK(test::says(failure, path));
+  CHECK_THROWS(check_directory("/proc/self/nothing/here"));
+  check_directory(directory.path() + "/new");
 }
 
 }  // namespace

@@ -9,25 +9,27 @@
 #include <utility>
 
 #include "core/config.hpp"
+#include "core/error.hpp"
 #include "torch_ops/operators.hpp"
+#include "torch_ops/translated.hpp"
 
 namespace torchtrt_viz::torch_ops {
 namespace {
 
-void raise_if(const Status& status) { TORCH_CHECK_VALUE(status.ok(), status.message); }
-
 void set_path_prefix(std::string path_prefix) {
-  raise_if(change_config({.path_prefix = std::move(path_prefix)}));
+  translated([&] { change_config({.path_prefix = std::move(path_prefix)}); });
 }
 
 // Files of packages are Perfetto or TREX; an ETDump exists only for ExecuTorch programs.
 void set_format(std::string format) {
   TORCH_CHECK_VALUE(format == "perfetto" || format == "trex", "option 'profile format' cannot be '", format,
                     "': choose perfetto or trex");
-  raise_if(change_config({.format = std::move(format)}));
+  translated([&] { change_config({.format = std::move(format)}); });
 }
 
-void set_execution(bool enabled) { raise_if(change_config({.execution = enabled})); }
+void set_execution(bool enabled) {
+  translated([&] { change_config({.execution = enabled}); });
+}
 
 std::string get_path_prefix() { return config_snapshot().path_prefix; }
 std::string get_format() { return format_name(config_snapshot().format); }
@@ -106,5 +108,7 @@ const bool kDefined = define_profile_ops();
 }  // namespace torchtrt_viz::torch_ops
 
 extern "C" int torchtrt_viz_withdraw_profile_ops(void) {
-  return torchtrt_viz::torch_ops::withdraw_profile_ops() ? 1 : 0;
+  bool had = false;
+  torchtrt_viz::regardless([&] { had = torchtrt_viz::torch_ops::withdraw_profile_ops(); });
+  return had ? 1 : 0;
 }

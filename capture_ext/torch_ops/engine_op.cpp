@@ -20,6 +20,7 @@
 #include "core/instrumented_engine.hpp"
 #include "executorch/loaded_engine.hpp"
 #include "torch_ops/operators.hpp"
+#include "torch_ops/translated.hpp"
 
 namespace torchtrt_viz::torch_ops {
 namespace {
@@ -90,13 +91,10 @@ bool same_content(const LoadedEngine& loaded, std::span<const std::byte> blob) {
 }
 
 std::shared_ptr<LoadedEngine> load(std::span<const std::byte> bytes, const std::string& name) {
-  auto loaded = std::make_shared<LoadedEngine>();
   InstrumentedEngine::Options options;
   options.sidecars = SidecarKind::package;
-  const auto status = load_engine(bytes, name, "torch", std::move(options), *loaded);
-  TORCH_CHECK_VALUE(status.code != Code::invalid_program, status.message);
-  TORCH_CHECK(status.ok(), status.message);
-  return loaded;
+  return translated(
+      [&] { return std::make_shared<LoadedEngine>(load_engine(bytes, name, "torch", std::move(options))); });
 }
 
 std::shared_ptr<LoadedEngine> find(const at::Tensor& tensor, const std::string& name) {
@@ -126,7 +124,7 @@ struct Output {
 };
 
 // The output is made when its sizes are known, and made again where they change.
-Status allocate(OutputView& view, const Dims& sizes) {
+void allocate(OutputView& view, const Dims& sizes) {
   auto& output = *static_cast<Output*>(view.owner);
   if (!output.tensor.defined() || !(sizes == view.sizes)) {
     const auto bytes = static_cast<std::size_t>(sizes.elements()) * dtype_size(view.dtype);
@@ -141,7 +139,6 @@ Status allocate(OutputView& view, const Dims& sizes) {
   }
   view.sizes = sizes;
   view.data = output.tensor.mutable_data_ptr();
-  return Status::success();
 }
 
 // cudaStreamLegacy of CUDA's headers, which need not be at hand here.
@@ -155,7 +152,9 @@ void* stream_of(const std::optional<at::Device>& device) {
   return handle == nullptr ? kDefaultStream : handle;
 }
 
-std::vector<at::Tensor> execute_engine(at::TensorList inputs, const at::Tensor& blob, std::string name) {
+std::vector<at::Tensor> execute_engine(
+    at::TensorList inputs, const at::Tensor& blob,
+    std::string name) {  // NOLINT(performance-unnecessary-value-param): torch's
   const auto loaded = find(blob, name);
   auto& engine = *loaded->engine;
   const auto entered_ns = engine.may_measure() ? monotonic_ns() : 0;
@@ -185,9 +184,9 @@ std::vector<at::Tensor> execute_engine(at::TensorList inputs, const at::Tensor& 
     out[i].owner = &outputs[i];
     out[i].resize = allocate;
   }
-  const auto status = engine.call(in, out, stream_of(device), nullptr, entered_ns);
-  TORCH_CHECK(status.ok(), status.message);
+  translated([&] { engine.call(in, out, stream_of(device), nullptr, entered_ns); });
   std::vector<at::Tensor> result;
+  result.reserve(outputs.size());
   for (auto& output : outputs) result.push_back(std::move(output.tensor));
   return result;
 }

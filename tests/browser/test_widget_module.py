@@ -49,7 +49,7 @@ def hosted(request, chromium, visit, tmp_path):
     def kernel(content):
         answer, buffers = service.answer(content)
         json.dumps(answer, allow_nan=False)
-        return answer, [base64.b64encode(buffer.tobytes()).decode() for buffer in buffers]
+        return answer, [base64.b64encode(buffer).decode() for buffer in buffers]
 
     blank = tmp_path / "blank.html"
     blank.write_text("")

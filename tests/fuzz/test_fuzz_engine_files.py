@@ -2,7 +2,7 @@
 
 ``TORCHTRT_VIZ_FUZZ_SECONDS=3600 python -m pytest tests/fuzz/test_fuzz_engine_files.py`` runs for an hour per
 seed and reports what it did with ``-s``. The coverage-guided harness of the native reader is
-capture_ext/tests/fuzz/trex.cpp; its first lines have the command for a long run.
+capture_ext/tests/fuzz/engine.cpp; its first lines have the command for a long run.
 """
 
 from __future__ import annotations
@@ -132,9 +132,13 @@ def test_coverage_guided_for_a_short_while(root: Path, cases: Path, tmp_path: Pa
     compiler = shutil.which("clang++-14") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("clang++ with libFuzzer is not installed")
-    source, harness = root / "capture_ext", tmp_path / "fuzz_trex"
+    source, harness = root / "capture_ext", tmp_path / "fuzz_engine"
     flags = ["-std=c++20", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
-    files = [source / "tests" / "fuzz" / "trex.cpp", *sorted((source / "decode" / "trex").glob("*.cpp"))]
+    files = [
+        source / "tests" / "fuzz" / "engine.cpp",
+        *sorted((source / "formats" / "engine").glob("*.cpp")),
+        *sorted((source / "formats" / "io").glob("*.cpp")),
+    ]
     build = subprocess.run(
         [compiler, *flags, "-I", str(source), *map(str, files), "-lsimdjson", "-o", str(harness)],
         capture_output=True,

@@ -190,7 +190,7 @@ def test_coverage_guided_for_a_short_while(root: Path, seeds: list[str], tmp_pat
             compiler,
             *("-std=c++20", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"),
             *("-I", str(source), str(source / "tests" / "fuzz" / "etdump.cpp")),
-            *map(str, sorted((source / "decode" / "etdump").glob("*.cpp"))),
+            *map(str, sorted((source / "formats" / "etdump").glob("*.cpp"))),
             *("-o", str(harness)),
         ],
         capture_output=True,

@@ -139,7 +139,8 @@ def test_coverage_guided_with_sanitizers(root: Path, cases: Path, corpus: Path, 
     program = tmp_path / "fuzz_kineto"
     sources = [
         room / "tests/fuzz/kineto.cpp",
-        *(room / "decode/kineto").glob("*.cpp"),
+        *(room / "formats/kineto").glob("*.cpp"),
+        *(room / "formats/io").glob("*.cpp"),
         room / "columns/nesting.cpp",
     ]
     flags = ["-std=c++20", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]

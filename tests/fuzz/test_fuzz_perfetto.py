@@ -104,7 +104,8 @@ def test_coverage_guided_for_a_short_while(root: Path, tmp_path: Path) -> None:
     flags = ["-std=c++20", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
     files = [
         source / "tests" / "fuzz" / "perfetto.cpp",
-        *sorted((source / "decode" / "perfetto").glob("*.cpp")),
+        *sorted((source / "formats" / "perfetto").glob("*.cpp")),
+        *sorted((source / "formats" / "io").glob("*.cpp")),
     ]
     build = subprocess.run(
         [compiler, *flags, "-I", str(source), *map(str, files), "-o", str(harness)],

@@ -25,6 +25,7 @@ def demo(capture_module, tmp_path_factory):
     from types import SimpleNamespace
 
     import torch
+
     from torchtrt_viz.examples.demo import demo_module, export_demo
 
     module, inputs = demo_module()

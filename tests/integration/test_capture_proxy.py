@@ -15,6 +15,7 @@ XNNPACK, PROXY = "XnnpackBackend", "XnnpackTimed01"
 @pytest.fixture(scope="module")
 def xnnpack_program(capture_module, tmp_path_factory):
     import torch
+
     from torchtrt_viz.aot import export_program
 
     class Net(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""A million events of an ETDump become frames within the budget of CPU time and memory."""
+"""A million events of an ETDump become frames within the budget of memory (time: benchmarks/etdump.py)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from pathlib import Path
 from etdump_writer import profile, tiled
 
 LOAD = """
-import json, resource, sys
+import json, sys
 import pandas
 import torchtrt_viz as tv
 trace = tv.load(sys.argv[1])
-usage = resource.getrusage(resource.RUSAGE_SELF)
 # not ru_maxrss, which a child process inherits from the one that started it
 peak_kib = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 spans = trace.spans
 print(json.dumps({
-    "cpu": usage.ru_utime + usage.ru_stime,
     "peak_mb": peak_kib / 1024,
     "spans": len(spans),
     "runs": int(spans["iteration"].max()) + 1,
@@ -60,5 +58,4 @@ def test_a_million_events(tmp_path: Path) -> None:
     assert found["runs"] == 40_000
     assert found["methods"] == found["self"] == 40_000 * 69_000
     assert found["last"] == 39_999 * 100_000 + 2_000 + 50_000 + 101 + 4_000
-    assert found["cpu"] < 3
     assert found["peak_mb"] < 600

@@ -321,6 +321,7 @@ def test_an_operator_without_kernel_is_named(tmp_path):
 
 def test_a_node_that_the_engine_cannot_run_is_named():
     from executorch.exir import EdgeCompileConfig, to_edge
+
     from torchtrt_viz.aot.lowering import lower_region
 
     class Erfinv(torch.nn.Module):

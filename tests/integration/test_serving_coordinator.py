@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections import deque
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_clock import FakeClock
 
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.serving import (
@@ -85,15 +85,16 @@ class Worker:
 
 
 class Bench:
-    """A coordinator with four workers, and other messages in between."""
+    """A coordinator with four workers, and other messages in between; waiting makes its clock go on."""
 
-    def __init__(self, names: tuple[str, ...] = ("P0", "P1", "D0", "D1"), settings: Settings = QUICK) -> None:
+    def __init__(self, clock: FakeClock, names: tuple[str, ...] = ("P0", "P1", "D0", "D1")) -> None:
+        self.clock = clock
         self.workers = {name: Worker(self, name) for name in names}
         self.outbox: deque[tuple[str, dict[str, Any]]] = deque()
         self.gone: set[str] = set()
         self.pumped = 0
         identities = {n: RankIdentity(role="prefill" if n[0] == "P" else "decode", host="h") for n in names}
-        self.coordinator = ProfileCoordinator(identities, self.send, pump=self.pump, settings=settings)
+        self.coordinator = ProfileCoordinator(identities, self.send, pump=self.pump, settings=QUICK)
         self.coordinator.attach()
 
     def send(self, name: str, sent: dict[str, Any]) -> None:
@@ -110,15 +111,23 @@ class Bench:
         while self.outbox:
             name, sent = self.outbox.popleft()
             assert self.coordinator.handle(name, sent)
-        time.sleep(0.002)
+        self.clock.sleep(timeout)
 
     def manifest(self, root: Path, session: str) -> dict[str, Any]:
         return json.loads((root / session / "manifest.json").read_text())
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench()
+def clock(monkeypatch) -> FakeClock:
+    clock = FakeClock()
+    for module in ("coordinator", "worker_state"):
+        monkeypatch.setattr(f"torchtrt_viz.serving.control.{module}.time", clock)
+    return clock
+
+
+@pytest.fixture
+def bench(clock) -> Bench:
+    return Bench(clock)
 
 
 @pytest.fixture
@@ -165,10 +174,10 @@ def test_engines_messages_are_not_ours(bench):
 
 def test_worker_that_never_acknowledges_takes_the_start_back(bench, config, tmp_path):
     bench.workers["D1"].deaf = True
-    begin = time.monotonic()
+    begin = bench.clock.now
     with pytest.raises(ProfileStartError) as caught:
         bench.coordinator.start_profile(config, window=True)
-    assert time.monotonic() - begin < 2
+    assert 0.3 <= bench.clock.now - begin < 0.4
     assert set(caught.value.missing) == {"D1"}
     assert caught.value.failed == {}
     session = caught.value.session_id
@@ -257,9 +266,9 @@ def test_worker_lost_while_starting(bench, config):
 def test_stop_that_is_not_confirmed_does_not_hang(bench, config, tmp_path):
     session = bench.coordinator.start_profile(config, window=True).collection.session_id
     bench.workers["D0"].deaf = True
-    begin = time.monotonic()
+    begin = bench.clock.now
     status = bench.coordinator.stop_profile()
-    assert 0.25 < time.monotonic() - begin < 2
+    assert 0.3 <= bench.clock.now - begin < 0.4
     assert "D0: no answer to the stop in time" in status.collection.error
     assert [r["state"] for r in status.ranks] == ["stopped", "stopped", "missing", "stopped"]
     # what it had recorded is there after all: a late answer to this session counts for this session
@@ -272,14 +281,14 @@ def test_long_export_has_its_own_time(bench, config):
     worker = bench.workers["D0"]
     worker.no_stop = True
     session = worker.recording
-    timer = threading.Timer(0.45, lambda: worker.stopped(session))  # beyond the control timeout
-    timer.start()
+    bench.clock.at(0.45, lambda: worker.stopped(session))  # beyond the control timeout
     status = bench.coordinator.stop_profile()
     assert status.collection.error is None
-    worker.no_stop = True
     bench.coordinator.start_profile(config, window=True)
+    begin = bench.clock.now
     status = bench.coordinator.stop_profile()
     assert "D0: no answer to the stop in time" in status.collection.error
+    assert 0.6 <= bench.clock.now - begin < 0.7
 
 
 def test_second_session_stop_twice_and_start_while_stopping(bench, config):
@@ -328,8 +337,8 @@ def test_options_are_checked_before_anybody_is_asked(bench, tmp_path):
     assert bench.coordinator.profile_status().collection.session_id is None
 
 
-def test_global_ranks_of_a_process_group_are_kept(tmp_path):
-    bench = Bench(("P0", "D0"))
+def test_global_ranks_of_a_process_group_are_kept(clock, tmp_path):
+    bench = Bench(clock, ("P0", "D0"))
     bench.coordinator._workers = {
         "P0": RankIdentity(5, world_size=8, host="a"),
         "D0": RankIdentity(2, world_size=8, host="b"),
@@ -340,6 +349,8 @@ def test_global_ranks_of_a_process_group_are_kept(tmp_path):
 
 def test_another_thread_drives_while_the_loop_runs(bench, config):
     results: dict[str, Any] = {}
+    # a call from another thread waits in real time for the loop: as long as a busy machine may need
+    bench.coordinator.settings = Settings(control_timeout_s=120)
 
     def control() -> None:
         try:
@@ -349,13 +360,12 @@ def test_another_thread_drives_while_the_loop_runs(bench, config):
         except BaseException as error:
             results["error"] = error
 
-    thread = threading.Thread(target=control)
+    thread = threading.Thread(target=control, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 10
-    while thread.is_alive() and time.monotonic() < deadline:
+    while thread.is_alive():
         bench.pump(0)
         bench.coordinator.poll()
-    thread.join()
+        thread.join(0.001)
     assert results == {"start": "recording", "stop": "idle", "files": 4}
 
 

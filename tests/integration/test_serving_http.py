@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from eventually import eventually
 from staged_jobs import quick
 
 httpx = pytest.importorskip("httpx")
@@ -40,16 +42,20 @@ class Backend:
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
         self.error: Exception | None = None
-        self.takes_s = 0.0
+        self.held: threading.Event | None = None  # commands and waiting clients go on when it is set
 
     def start_profile(
         self, config: ProfileConfig, *, window: bool = False, session_id: str | None = None
     ) -> ProfileStatus:
-        time.sleep(self.takes_s)
+        self._hold()
         if self.error is not None:
             raise self.error
         self.calls.append(("start", (config, window, session_id)))
         return ProfileStatus(CollectionStatus("recording", session_id or "s1"))
+
+    def _hold(self) -> None:
+        if self.held is not None:
+            assert self.held.wait(250)
 
     def stop_profile(self) -> ProfileStatus:
         self.calls.append(("stop", None))
@@ -63,7 +69,7 @@ class Backend:
         return ProfileStatus(CollectionStatus("recording", "s1"), [ArtifactStatus("s1", 0, 0)])
 
     def wait_for_profile_artifacts(self, timeout: float | None = None) -> list[ArtifactStatus]:
-        time.sleep(min(timeout or 0, 0.5))
+        self._hold()
         self.calls.append(("wait", timeout))
         return [ArtifactStatus("s1", 0, 0, state="published", archive="/x")]
 
@@ -73,9 +79,7 @@ def serving(backend: Any, **options: Any) -> Iterator[str]:
     server = serve_profile_app(backend, port=0, **options)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 20
-    while not server.started and time.monotonic() < deadline:
-        time.sleep(0.005)
+    eventually(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield f"http://127.0.0.1:{port}"
@@ -307,7 +311,7 @@ def test_loopback_names():
 # -- size and time -----------------------------------------------------------------------------------------
 
 
-def _raw(url: str, data: bytes, *, timeout: float = 15.0) -> bytes:
+def _raw(url: str, data: bytes, *, timeout: float = 120.0) -> bytes:
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=timeout) as connection:
         connection.sendall(data)
@@ -341,35 +345,57 @@ def test_huge_bodies_are_refused_without_being_read(backend, url):
 
 def test_slow_body_is_given_up(backend, url, monkeypatch):
     monkeypatch.setattr("torchtrt_viz.serving.http.access.BODY_SECONDS", 0.3)
-    begin = time.monotonic()
     answer = _raw(url, b"POST /start_profile HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
     assert answer.startswith(b"HTTP/1.1 408")
-    assert time.monotonic() - begin < 10
     assert backend.calls == []
+
+
+def _is_cut(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(100) == b""
+    except ConnectionResetError:
+        return True
+
+
+def _status(url: str) -> int:
+    """Ask until an answer comes: a client that is not given a processor in time is cut off itself."""
+    while True:
+        try:
+            return httpx.get(f"{url}/profile_status", timeout=120).status_code
+        except httpx.TransportError:
+            pass
+
+
+def _second_request_is_cut(host: str, port: str) -> bool:
+    """Whether half of a second request is cut, once a first one was answered in time."""
+    while True:
+        with (
+            contextlib.suppress(ConnectionError),
+            socket.create_connection((host, int(port)), timeout=120) as connection,
+        ):
+            connection.sendall(b"GET /profile_status HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b'"ranks":[]}') and (block := connection.recv(65536)):
+                answer += block
+            if answer:
+                assert answer.startswith(b"HTTP/1.1 200")
+                connection.sendall(b"GET /prof")
+                return _is_cut(connection)
 
 
 def test_slow_header_is_cut_off_and_others_are_served_meanwhile(backend, tmp_path, monkeypatch):
     monkeypatch.setattr("torchtrt_viz.serving.http.server.timed_protocol", lambda: timed_protocol(0.5))
     with serving(backend, root=tmp_path) as url:
         host, port = url.removeprefix("http://").split(":")
-        slow = [socket.create_connection((host, int(port)), timeout=15) for _ in range(20)]
+        slow = [socket.create_connection((host, int(port)), timeout=120) for _ in range(20)]
         for connection in slow:
-            connection.sendall(b"POST /start_profile HT")
-        assert httpx.get(f"{url}/profile_status").status_code == 200
-        begin = time.monotonic()
+            with contextlib.suppress(ConnectionError):
+                connection.sendall(b"POST /start_profile HT")
+        assert _status(url) == 200
         for connection in slow:
-            assert connection.recv(100) == b""
+            assert _is_cut(connection)
             connection.close()
-        assert time.monotonic() - begin < 10
-        # also in the second request of a connection
-        with socket.create_connection((host, int(port)), timeout=15) as connection:
-            connection.sendall(b"GET /profile_status HTTP/1.1\r\nhost: localhost\r\n\r\n")
-            answer = b""
-            while not answer.endswith(b'"ranks":[]}'):
-                answer += connection.recv(65536)
-            assert answer.startswith(b"HTTP/1.1 200")
-            connection.sendall(b"GET /prof")
-            assert connection.recv(100) == b""
+        assert _second_request_is_cut(host, port)
 
 
 def test_huge_header_is_refused(url):
@@ -381,40 +407,33 @@ def test_huge_header_is_refused(url):
     assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 431"))
 
 
-def test_commands_do_not_queue_up(backend, url):
-    backend.takes_s = 1.0
+def _at_once(ask: Callable[[], int], clients: int, backend: Backend, refused: int) -> list[int]:
+    """Let clients ask while the backend holds its answers back until so many of them have been refused."""
+    backend.held = threading.Event()
     statuses: list[int] = []
-    threads = [
-        threading.Thread(
-            target=lambda: statuses.append(
-                httpx.post(f"{url}/start_profile", json={}, timeout=30).status_code
-            )
-        )
-        for _ in range(5)
-    ]
+    threads = [threading.Thread(target=lambda: statuses.append(ask()), daemon=True) for _ in range(clients)]
     for thread in threads:
         thread.start()
+    eventually(lambda: len(statuses) == refused)
+    backend.held.set()
     for thread in threads:
         thread.join()
-    assert sorted(statuses) == [200, 409, 409, 409, 409]
+    return statuses
+
+
+def test_commands_do_not_queue_up(backend, url):
+    def start() -> int:
+        return httpx.post(f"{url}/start_profile", json={}, timeout=250).status_code
+
+    assert _at_once(start, 5, backend, refused=4) == [409, 409, 409, 409, 200]
     assert httpx.get(f"{url}/profile_status").status_code == 200
 
 
 def test_waiting_clients_are_few(backend, url):
-    statuses: list[int] = []
+    def wait() -> int:
+        return httpx.get(f"{url}/profile_artifacts", params={"timeout": "5"}, timeout=250).status_code
 
-    def wait() -> None:
-        statuses.append(
-            httpx.get(f"{url}/profile_artifacts", params={"timeout": "5"}, timeout=30).status_code
-        )
-
-    threads = [threading.Thread(target=wait) for _ in range(9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert statuses.count(200) >= 4
-    assert set(statuses) <= {200, 503}
+    assert _at_once(wait, 9, backend, refused=5) == [503] * 5 + [200] * 4
 
 
 # -- with a real profiler ----------------------------------------------------------------------------------
@@ -423,9 +442,10 @@ def test_waiting_clients_are_few(backend, url):
 def test_a_session_of_an_engine_in_another_thread(tmp_path):
     pytest.importorskip("torch")
     import torch
+
     from torchtrt_viz.serving import LocalProfiler
 
-    profiling = LocalProfiler(settings=quick(control_timeout_s=30))
+    profiling = LocalProfiler(settings=quick(control_timeout_s=120))
     ready, stop = threading.Event(), threading.Event()
 
     def engine() -> None:
@@ -446,10 +466,9 @@ def test_a_session_of_an_engine_in_another_thread(tmp_path):
             started = httpx.post(f"{url}/start_profile", json=body, timeout=60)
             assert started.status_code == 200, started.text
             session = started.json()["collection"]["session_id"]
-            deadline = time.monotonic() + 60
             state: dict[str, Any] = {}
-            while time.monotonic() < deadline and state.get("artifact_state") != "ready":
-                httpx.get(f"{url}/profile_artifacts", params={"timeout": "5"}, timeout=30)
+            while state.get("artifact_state") != "ready":
+                httpx.get(f"{url}/profile_artifacts", params={"timeout": "5"}, timeout=120)
                 state = httpx.get(f"{url}/profile_status").json()
             assert state["collection"]["ended_by"] == "schedule"
             assert state["artifact_state"] == "ready"

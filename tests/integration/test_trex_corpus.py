@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from line_counter import lines_run
 
 from torchtrt_viz.files import load
 from torchtrt_viz.formats.engine.file_set import EngineInfo, group_sets, is_set_member, read_set
@@ -256,8 +256,8 @@ def test_a_summary_without_scripts_lists_the_slowest_layers(corpus):
         assert f"{slowest['averageMs'] * 1000:.4g} µs" in text
 
 
-def test_eleven_thousand_detailed_layers_take_no_longer_than_plain_json(tmp_path):
-    """TREx takes four to ten times as long as json.load on such a set; here twice as long is the limit."""
+def test_eleven_thousand_detailed_layers_take_as_many_steps_each_as_a_thousand_do(tmp_path):
+    """120 lines of Python a layer when this was written; what they take: benchmarks/engine_files.py."""
     side = [{"Name": "t", "Location": "Device", "Dimensions": [1, 64, 56, 56], "Format/Datatype": "Half"}]
     kept = {
         "Kernel": [3, 3],
@@ -266,33 +266,26 @@ def test_eleven_thousand_detailed_layers_take_no_longer_than_plain_json(tmp_path
         "HasBias": 1,
         "Groups": 1,
     }
-    names = [f"/block{i // 100}/conv{i}/Conv + /block{i // 100}/relu{i}/Relu" for i in range(11_329)]
-    layers = [{"Name": n, "LayerType": "Conv", "Inputs": side, "Outputs": side, **kept} for n in names]
-    rows = [{"name": n, "timeMs": 1.5, "averageMs": 0.5, "medianMs": 0.5, "percentage": 0.01} for n in names]
-    graph, profile = tmp_path / "x.graph.json", tmp_path / "x.profile.json"
-    graph.write_text(json.dumps({"Layers": layers, "Bindings": ["t"]}))
-    profile.write_text(json.dumps([{"count": 3}, *rows]))
 
-    def ours() -> Trace:
-        return read_set([Source(graph), Source(profile)], LoadOptions())
+    def written(count: int) -> list[Path]:
+        names = [f"/block{i // 100}/conv{i}/Conv + /block{i // 100}/relu{i}/Relu" for i in range(count)]
+        layers = [{"Name": n, "LayerType": "Conv", "Inputs": side, "Outputs": side, **kept} for n in names]
+        times = {"timeMs": 1.5, "averageMs": 0.5, "medianMs": 0.5, "percentage": 0.01}
+        graph, profile = tmp_path / f"{count}.graph.json", tmp_path / f"{count}.profile.json"
+        graph.write_text(json.dumps({"Layers": layers, "Bindings": ["t"]}))
+        profile.write_text(json.dumps([{"count": 3}, *({"name": n, **times} for n in names)]))
+        return [graph, profile]
 
-    def plain() -> list:
-        return [json.loads(path.read_text()) for path in (graph, profile)]
+    def read(paths: list[Path]) -> Trace:
+        return read_set([Source(path) for path in paths], LoadOptions())
 
-    (engine,) = ours().meta["engines"]
+    few, many = written(1_000), written(11_329)
+    (engine,) = read(many).meta["engines"]
     assert len(engine.layers) == 11_329
     assert engine.layers["in_profile"].all()
     assert engine.layers["module"].iloc[-1] == "/block113"
-    taken: dict[str, list[float]] = {"ours": [], "plain": []}
-    for _ in range(7):
-        begin = time.process_time()
-        ours()
-        middle = time.process_time()
-        plain()
-        taken["plain"].append(time.process_time() - middle)
-        taken["ours"].append(middle - begin)
-    # the best of each: what else the machine does only ever adds
-    assert min(taken["ours"]) < 2 * min(taken["plain"]), taken
+    of_few, of_many = (lines_run(lambda paths=paths: read(paths)) for paths in (few, many))
+    assert (of_many - of_few) / (11_329 - 1_000) < 150
 
 
 def test_every_file_of_the_corpus_is_recognised_and_loads(corpus):

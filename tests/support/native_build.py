@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["build", "ctest", "run", "tool"]
+__all__ = ["build", "configure", "ctest", "run", "tool"]
 
 
 def tool(name: str) -> str:
@@ -35,7 +35,7 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
     return done.stdout
 
 
-def build(root: Path, folder: Path, targets: tuple[str, ...], *options: str) -> None:
+def configure(root: Path, folder: Path, *options: str) -> None:
     run(
         [
             tool("cmake"),
@@ -56,6 +56,10 @@ def build(root: Path, folder: Path, targets: tuple[str, ...], *options: str) -> 
         ],
         root,
     )
+
+
+def build(root: Path, folder: Path, targets: tuple[str, ...], *options: str) -> None:
+    configure(root, folder, *options)
     run([tool("cmake"), "--build", str(folder), "-j2", "--target", *targets], root)
 
 

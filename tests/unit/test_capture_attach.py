@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 import gc
+import inspect
 import json
 import sys
 from types import ModuleType, SimpleNamespace
@@ -444,3 +446,18 @@ def test_layer_information_of_a_build_is_a_trex_set(rtx, tmp_path):
         trace.meta["engines"].values() if isinstance(trace.meta["engines"], dict) else trace.meta["engines"]
     )
     assert engine
+
+
+@pytest.mark.parametrize("name", ["attach", "Attachment.trace", "Attachment.layers"])
+def test_examples_in_docstrings_run(name):
+    owner, _, method = name.partition(".")
+    documented = getattr(getattr(tv, owner), method) if method else getattr(tv, owner)
+    context = Context()
+    with attach(context) as layers:
+        layers.context.execute_async_v3(0)
+    names = {"tv": tv, "context": Context(), "stream": 0, "layers": layers}
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(documented), names, name, None, 0)
+    said = []
+    failed, _ = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    assert test.examples
+    assert not failed, "".join(said)

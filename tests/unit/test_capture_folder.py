@@ -10,10 +10,11 @@ import pytest
 import torchtrt_viz as tv
 from torchtrt_viz.capture.foreign_engines import columns_of_others
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.capture.document import MARK, read_document, write_document
 from torchtrt_viz.formats.capture.engine_columns import read_engine_columns
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
-from torchtrt_viz.loading.capture_folder import MARK, place_torch
+from torchtrt_viz.loading.capture_folder import place_torch
 from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 
@@ -161,6 +162,30 @@ def test_a_folder_is_one_trace(tmp_path):
     assert trace.spans["start_ns"].tolist() == [100, 110, 120, 130]
     assert [w.code for w in trace.meta["warnings"]] == ["not_captured"]
     assert trace.meta["versions"]["executorch"] == "1.5.1"
+
+
+def test_the_document_in_a_list_stands_for_its_folder(tmp_path):
+    write(tmp_path, document(), engines_json=columns())
+    assert tv.load([tmp_path / "capture.json"]).spans["start_ns"].tolist() == [100, 110, 120, 130]
+
+
+def test_a_document_that_is_written_is_read_again(tmp_path):
+    (tmp_path / "engines.json").write_text(json.dumps(columns()))
+    path = write_document(
+        tmp_path,
+        begin_unix_ns=BASE,
+        end_unix_ns=BASE + 1000,
+        options={"level": "phases"},
+        versions={"executorch": "1.5.1"},
+        error="ValueError: no",
+        problems=["no torch activity: made up"],
+        engines="engines.json",
+    )
+    made = document(error="ValueError: no", layer_sets=[], start_seconds=None, stop_seconds=None)
+    assert read_document(Source(path)) == json.loads(path.read_text()) == made
+    trace = tv.load(tmp_path)
+    assert trace.meta["capture"]["error"] == "ValueError: no"
+    assert trace.spans["start_ns"].tolist() == [100, 110, 120, 130]
 
 
 def test_a_recording_that_is_gone_is_reported_and_the_rest_loaded(tmp_path):

@@ -19,6 +19,7 @@ HEAVY = (
     "dask",
     "distributed",
     "matplotlib",
+    "scipy",
 )
 
 
@@ -32,6 +33,25 @@ def test_import_loads_nothing_heavy():
     code = "import sys, json, torchtrt_viz; print(json.dumps(sorted(sys.modules)))"
     loaded = {name.split(".")[0] for name in json.loads(_run(code))}
     assert loaded.isdisjoint((*HEAVY, "pandas", "numpy"))
+
+
+@pytest.mark.parametrize("name", ["analysis", "capture", "errors", "schema", "serving", "widgets"])
+def test_a_room_is_there_after_a_bare_import_and_stays_lazy(name: str):
+    code = (
+        f"import sys, json, torchtrt_viz as tv; room = tv.{name};"
+        f"assert room.__name__ == 'torchtrt_viz.{name}';"
+        "assert room.__doc__; dir(room); print(json.dumps(sorted(sys.modules)))"
+    )
+    loaded = {module.split(".")[0] for module in json.loads(_run(code))}
+    assert loaded.isdisjoint((*HEAVY, "pandas", "numpy", "starlette", "uvicorn"))
+
+
+def test_dir_shows_public_names_only():
+    code = "import json, torchtrt_viz as tv; print(json.dumps([dir(tv), tv.__all__]))"
+    shown, listed = json.loads(_run(code))
+    assert shown == sorted(listed)
+    assert [name for name in shown if name.startswith("_")] == ["__version__"]
+    assert {"Trace", "Session", "load", "profile", "schema", "analysis", "widgets", "errors"} <= set(shown)
 
 
 def test_import_takes_less_than_a_tenth_of_a_cpu_second():

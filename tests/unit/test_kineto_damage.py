@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -159,13 +158,10 @@ def test_offsets_of_damage_are_those_of_the_file(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_but_damage_takes_linear_time(one: str) -> None:
-    text = ('{"traceEvents":[' + ",".join([one] * 30_000)).encode()
-    begin = time.process_time()
-    decode(text, window=1 << 16)
-    small = time.process_time() - begin
-    begin = time.process_time()
-    decode(text * 4, window=1 << 16)
-    assert time.process_time() - begin < 12 * small + 2
+    """What follows a damaged event is looked at as far as the window reaches, not to the end: that, for each
+    of so many, would not end within the limit of a test.
+    """  # noqa: D205
+    decode(('{"traceEvents":[' + ",".join([one] * 60_000)).encode(), window=1 << 16)
 
 
 def test_ten_million_open_brackets() -> None:

@@ -9,42 +9,26 @@ import json
 import numpy as np
 import pytest
 from timeline_traces import model_trace, wide_trace
+from wire_reader import unpack
 
 from torchtrt_viz.model.args import MappingArgs
 from torchtrt_viz.report.payload import payload
+from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 
 
 def decode(text):
     raw = gzip.decompress(base64.b64decode(text))
     size = int.from_bytes(raw[:8], "little")
+    assert size % 8 == 0, "the columns stay aligned"
     head = json.loads(raw[8 : 8 + size])
-    at, arrays = 8 + size, {}
-    for name, length in head["arrays"]:
-        arrays[name] = np.frombuffer(raw[at : at + length], np.uint8)
-        at += length
-    assert at == len(raw)
-    return head, arrays
-
-
-def planes(data):
-    count = int(data[0])
-    columns = data[1:].reshape(count, -1).astype(np.int64)
-    folded = sum(columns[p] << (8 * p) for p in range(count))
-    return (folded >> 1) ^ -(folded & 1)
-
-
-def columns(text):
-    head, arrays = decode(text)
-    out = {"start": np.cumsum(planes(arrays["start"])), "row": np.cumsum(planes(arrays["row"]))}
-    out |= {key: planes(arrays[key]) for key in ("dur", "name", "covered", "iteration")}
-    return head, arrays, out
+    return head, unpack(head["frame"], raw[8 + size :])
 
 
 def test_a_page_holds_every_span_exactly():
     trace = model_trace()
     scene = Scene.of(trace)
-    head, arrays, got = columns(payload(scene).text)
+    head, got = decode(payload(scene).text)
     start, dur, name, row = scene.index.whole()
     assert (got["start"] + scene.origin_ns == start).all()
     assert (got["dur"] == dur).all()
@@ -57,9 +41,14 @@ def test_a_page_holds_every_span_exactly():
         if block.frame == "spans":
             assert got["dur"][at] - got["covered"][at] == own[frame_row]
             assert got["iteration"][at] == iteration[frame_row]
-    source, target = np.cumsum(planes(arrays["flow_source"])), np.cumsum(planes(arrays["flow_target"]))
-    flows = [(scene.event(int(a))[2], scene.event(int(b))[2]) for a, b in zip(source, target, strict=True)]
+    ends = zip(got["flow_source"], got["flow_target"], strict=True)
+    flows = [(scene.event(int(a))[2], scene.event(int(b))[2]) for a, b in ends]
     assert flows == list(zip(trace.flows["source"], trace.flows["target"], strict=True))
+    assert (got["lane_begin"] == scene.lane_begin).all()
+    assert (got["lane_end"] == scene.lane_end).all()
+    assert (got["name_color"] == scene.name_color).all()
+    assert (got["name_kind"] == scene.name_kind).all()
+    assert "share" not in got
     assert head["left_out"] == ""
     assert head["events"] == 839
 
@@ -81,13 +70,12 @@ def test_what_does_not_fit_is_merged_and_counted(limit):
     trace = wide_trace(60_000, tracks=6)
     scene = Scene.of(trace)
     made = payload(scene, max_spans=limit)
-    head, arrays, got = columns(made.text)
-    stands = planes(arrays["stands"])
-    share = arrays["share"]
+    head, got = decode(made.text)
+    stands, share = got["stands"], got["share"]
     assert len(got["start"]) <= limit
     assert head["left_out"].startswith(f"{made.merged:,} spans shorter than")
     drawn = ~scene.lane_is_cover
-    begin, end = np.array(head["lane_begin"]), np.array(head["lane_end"])
+    begin, end = got["lane_begin"], got["lane_end"]
     # No event is lost: kept ones and those that blocks stand for add up, lane by lane.
     for lane in np.flatnonzero(drawn):
         here = slice(begin[lane], end[lane])
@@ -105,8 +93,27 @@ def test_what_does_not_fit_is_merged_and_counted(limit):
     assert np.isin(long, single).all()
 
 
+def test_counters_travel_as_columns():
+    trace = model_trace()
+    trace.counters.loc[trace.counters.index[1], "value"] = np.inf
+    scene = Scene.of(trace)
+    head, got = decode(payload(scene).text)
+    begin = 0
+    for series, about, end in zip(
+        counter_series(scene.parts), head["counters"], got["counter_end"], strict=True
+    ):
+        assert about["name"] == series.name
+        assert (got["counter_time"][begin:end] + scene.origin_ns == series.ts_ns).all()
+        finite = np.isfinite(series.value)
+        assert (got["counter_value"][begin:end][finite] == series.value[finite]).all()
+        assert np.isnan(got["counter_value"][begin:end][~finite]).all()
+        begin = end
+    assert begin == len(got["counter_value"]) > 0
+    assert np.isnan(got["counter_value"]).sum() == 1
+
+
 def test_times_too_far_apart_for_a_page_are_refused():
     trace = model_trace(steps=1)
     trace.spans.loc[3, "start_ns"] = 2**60
-    with pytest.raises(ValueError, match="200 days"):
+    with pytest.raises(ValueError, match="400 days"):
         payload(Scene.of(trace))

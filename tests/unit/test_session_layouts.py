@@ -151,7 +151,7 @@ def test_archive_that_was_cut_or_changed_is_damaged(tmp_path):
 
 
 def test_large_sessions_are_checked_when_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr("torchtrt_viz.loading.collection.CHECK_BYTES", 0)
+    monkeypatch.setattr("torchtrt_viz.loading.identify.CHECK_BYTES", 0)
     whole = cycle_archive(0)
     session = tv.load(session_folder(tmp_path, None, {(0, 0): whole, (1, 0): cycle_archive(1)[:-40]}))
     assert set(session.ranks["state"]) == {"ok"}

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from torchtrt_viz import TraceFormatError
-from torchtrt_viz.formats.io import source as source_module
+from torchtrt_viz.formats.io import decompress
 from torchtrt_viz.formats.io.source import Source, archive_kind, archive_members
 
 CONTENT = b'{"traceEvents": []}' + bytes(range(256)) * 5000
@@ -80,7 +80,7 @@ def test_missing_file_and_member(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_bomb_is_refused_before_it_fills_the_memory(pack, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(source_module, "_FREE_EXPANSION", 1 << 20)
+    monkeypatch.setattr(decompress, "FREE_EXPANSION", 1 << 20)
     path = tmp_path / "bomb"
     path.write_bytes(pack(bytes(64 << 20)))
     seen = []
@@ -90,7 +90,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory(pack, tmp_path: Path, monk
 
 
 def test_a_zip_bomb_is_refused(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(source_module, "_FREE_EXPANSION", 1 << 20)
+    monkeypatch.setattr(decompress, "FREE_EXPANSION", 1 << 20)
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("zeros", bytes(64 << 20))
@@ -113,7 +113,7 @@ def test_all_that_precedes_damage_is_read(cut: float, tmp_path: Path) -> None:
     path.write_bytes(packed[: int(len(packed) * cut)])
     expected = zlib.decompressobj(wbits=31).decompress(path.read_bytes())
     blocks: list[bytes] = []
-    with pytest.raises(source_module.DamagedStreamError) as raised:
+    with pytest.raises(decompress.DamagedStreamError) as raised:
         blocks.extend(Source(path).blocks())
     got = b"".join(blocks)
     assert got == expected

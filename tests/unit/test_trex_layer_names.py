@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from torchtrt_viz.formats.engine.layer_names import onnx_layers, parse_name
@@ -153,19 +151,19 @@ def test_what_paths_have_in_common(paths, common):
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 200_000,
-        "PWN(" * 50_000 + ")" * 50_000,
-        "Reformatting CopyNode for Input Tensor 0 to " * 5_000,
-        " + ".join(["[A]-[b]-[/c"] * 20_000),
-        "{ForeignNode[" + "...." * 50_000 + "]}",
-        "_myl1" * 50_000,
-        "x_myl" + "9" * 100_000 + "_1",
-        "a [profile " + "9" * 100_000 + "]",
-        "[ONNX Layer: " * 20_000,
+        "[" * 2_000_000,
+        "PWN(" * 500_000 + ")" * 500_000,
+        "Reformatting CopyNode for Input Tensor 0 to " * 50_000,
+        " + ".join(["[A]-[b]-[/c"] * 200_000),
+        "{ForeignNode[" + "...." * 500_000 + "]}",
+        "_myl1" * 400_000,
+        "x_myl" + "9" * 2_000_000 + "_1",
+        "a [profile " + "9" * 2_000_000 + "]",
+        "[ONNX Layer: " * 200_000,
     ],
 )
 def test_hostile_names_take_linear_time(text):
-    begin = time.process_time()
+    """Two megabytes each: work that grew with their square would not end within the limit of a test."""
+    assert len(text) > 1_500_000
     parse_name(text)
     onnx_layers(text)
-    assert time.process_time() - begin < 5

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from timeline_traces import HOSTILE, model_trace, wide_trace
+from wire_reader import unpack
 
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import Service, aggregates, minimap
@@ -28,14 +29,16 @@ def all_lanes(service):
 
 
 def ask(service, op, **request):
+    """Return the answer and its columns."""
     answer, buffers = service.answer({"op": op, **request})
     assert "error" not in answer, answer
     json.dumps(answer, allow_nan=False)  # it travels as JSON
-    return answer, buffers
+    assert len(buffers) == ("frame" in answer)
+    return answer, unpack(answer["frame"], *buffers) if buffers else {}
 
 
 def test_open_describes_every_track_and_sends_a_small_trace_whole(service, trace):
-    info, buffers = ask(service, "open")
+    info, columns = ask(service, "open")
     assert info["length"] == service.scene.end_ns - service.scene.origin_ns
     assert info["origin"] == "-30000"
     assert info["synthetic"] is True
@@ -47,7 +50,7 @@ def test_open_describes_every_track_and_sends_a_small_trace_whole(service, trace
         "stream 20",
     ]
     assert info["whole"] is True
-    start, dur, name, row = buffers[4:8]
+    start, dur, name, row = (columns[key] for key in ("start", "dur", "name", "row"))
     spans = trace.spans[trace.spans["timing"] == "measured"]
     drawn = np.concatenate(
         [
@@ -65,16 +68,16 @@ def test_open_describes_every_track_and_sends_a_small_trace_whole(service, trace
 
 
 def test_a_large_trace_stays_in_the_kernel(trace):
-    info, buffers = ask(Service(Scene.of(trace), whole_limit=10), "open")
+    info, columns = ask(Service(Scene.of(trace), whole_limit=10), "open")
     assert info["whole"] is False
-    assert len(buffers) == 4
+    assert list(columns) == ["host_busy", "gpu_busy", "name_color", "name_kind"]
 
 
 def test_view_sends_times_relative_to_its_beginning(service):
     lanes = all_lanes(service)
-    info, buffers = ask(service, "view", t0=100_000, t1=900_000, width=800, lanes=lanes)
+    info, columns = ask(service, "view", t0=100_000, t1=900_000, width=800, lanes=lanes)
     assert (info["t0"], info["t1"], info["width"]) == (100_000, 900_000, 800)
-    _mode, begin, start, dur, row = buffers[:5]
+    begin, start, dur, row = (columns[key] for key in ("span_begin", "start", "dur", "row"))
     for i, lane in enumerate(lanes):
         for k in range(begin[i], begin[i + 1]):
             place = service.scene.locate(int(row[k]))
@@ -109,9 +112,9 @@ def test_search_marks_and_steps_through_every_match(service, trace):
     assert seen == [*starts, starts[0]], "after the last match comes the first"
     back = ask(service, "step", lanes=lanes, t=place["start"], lane=place["lane"], forward=False)[0]["place"]
     assert back["start"] + service.scene.origin_ns == starts[-1]
-    marks, buffers = ask(service, "marks")
-    assert (marks["names"], marks["rows"]) == (True, False)
-    assert {service.scene.names[i] for i in np.flatnonzero(buffers[0])} == set(expected["name"])
+    _, marks = ask(service, "marks")
+    assert list(marks) == ["names"]
+    assert {service.scene.names[i] for i in np.flatnonzero(marks["names"])} == set(expected["name"])
     assert ask(service, "search", text="")[0]["count"] == 0
     assert ask(service, "step", lanes=lanes, t=0, lane=-1, forward=True)[0]["place"] is None
 
@@ -119,17 +122,21 @@ def test_search_marks_and_steps_through_every_match(service, trace):
 def test_a_batch_is_answered_in_its_order(service):
     lanes = all_lanes(service)
     view = {"op": "view", "t0": 0, "t1": service.scene.length_ns, "width": 50, "lanes": lanes}
-    answer, buffers = ask(
-        service,
-        "batch",
-        requests=[{"op": "search", "text": "gelu"}, view, {"op": "nonsense"}, {"op": "names", "ids": [0]}],
-    )
-    search, seen, wrong, names = answer["answers"]
+    requests = [
+        {"op": "search", "text": "gelu"},
+        view,
+        {"op": "nonsense"},
+        {"op": "marks"},
+        {"op": "names", "ids": [0]},
+    ]
+    answer, buffers = service.answer({"op": "batch", "requests": requests})
+    json.dumps(answer, allow_nan=False)
+    search, seen, wrong, marks, names = answer["answers"]
     assert search["count"] > 0
     assert seen["marked"] is True, "the view knows the search that was asked for before it"
-    assert (search["buffers"], seen["buffers"], wrong["buffers"], names["buffers"]) == (0, 11, 0, 0)
-    alone = service.answer(view)[1]
-    assert [b.tobytes() for b in buffers] == [b.tobytes() for b in alone]
+    with_columns = [one["frame"]["message"] for one in (search, seen, wrong, marks, names) if "frame" in one]
+    assert with_columns == ["view", "marks"]
+    assert buffers == [*service.answer(view)[1], *service.answer({"op": "marks"})[1]]
     assert wrong["error"] == "unknown request 'nonsense'"
     assert names["names"] == [service.scene.names[0]]
     assert "batch" in service.answer({"op": "batch", "requests": [{"op": "batch"}]})[0]["error"]
@@ -158,12 +165,12 @@ def test_a_name_and_its_rows_are_counted_alike(service, trace):
 def test_marks_are_sent_with_the_view(service):
     lanes = all_lanes(service)
     ask(service, "search", text="cudaLaunch")
-    answer, buffers = ask(service, "view", t0=0, t1=service.scene.length_ns, width=100, lanes=lanes)
+    answer, view = ask(service, "view", t0=0, t1=service.scene.length_ns, width=100, lanes=lanes)
     assert answer["marked"] is True
-    names = buffers[10][buffers[5]]
+    names = view["names"][view["name"]]
     hits = np.array([service.scene.names[code].startswith("cudaLaunch") for code in names])
-    assert (buffers[6].astype(bool) == hits).all()
-    assert buffers[9].any()
+    assert (view["marked"].astype(bool) == hits).all()
+    assert view["cell_marked"].any()
 
 
 def test_totals_by_name_inside_a_box(service, trace):
@@ -249,7 +256,7 @@ def test_requests_from_several_threads_agree_with_one_thread():
         {"op": "view", "t0": length * i // 40, "t1": length * (i + 4) // 40, "width": 300, "lanes": lanes}
         for i in range(36)
     ]
-    alone = [[b.tobytes() for b in service.answer(request)[1]] for request in requests]
+    alone = [service.answer(request) for request in requests]
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda r: [b.tobytes() for b in service.answer(r)[1]], requests * 3))
+        together = list(pool.map(service.answer, requests * 3))
     assert together == alone * 3

@@ -1,14 +1,12 @@
 """Findings from traces: a trace goes in, a pandas frame comes out, nothing is drawn.
 
-The tables that a trace offers as methods have their homes here, next to the analyses that look deeper. All
-times are integer nanoseconds; host time and GPU time are never added; sums of kernel durations are not wall
-time; what was not collected is missing, never 0. The docstring of each function names every column.
+All times are integer nanoseconds; host time and GPU time are never added; sums of kernel durations are not
+wall time; what was not collected is missing, never 0. The docstring of each function names every column, and
+so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
-The tables that `Trace` offers as methods (operators, kernels, delegates, phases, layers, memory, host_gpu,
-questions, summary) live in the modules of these names. The functions below are called with a trace,
-``analysis.temporal_breakdown(trace)``.
-
-`explain` says in sentences what matters most.
+The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
+methods are the same functions: `operators`, `kernels`, `delegates`, `phases`, `layers`, `memory`, `host_gpu`,
+`questions`, `summary`, `explain`.
 
 Host and device:
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
 from executorch.exir.backend.utils import DelegateMappingBuilder
+
 from torchtrt_viz.aot.lowering import HostProgram, lower_region
 from torchtrt_viz.aot.specs import ALIAS_META, GRANULARITY_KEY, REGION_KEY, check_specs
 from torchtrt_viz.formats.engine.blob import host_payload, pack_blob

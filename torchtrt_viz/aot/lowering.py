@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
 from torchtrt_viz.aot.kernels import describe, host_kernels, kernel_of, operator_name, xnnpack_groups
 from torchtrt_viz.errors import CaptureError
 
@@ -66,7 +67,7 @@ class Layer:
 
     @property
     def ids(self) -> list[str]:
-        """Every event id that the host engine can emit for it (``capture_ext/executorch/blob.hpp``).
+        """Every event id that the host engine can emit for it (``capture_ext/core/blob.hpp``).
 
         Of a call that is reported by its parts, the ids go up to a bound of what XNNPACK can make of so many
         nodes (each may be wrapped in changes of layout or type).

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from executorch.exir.backend.partitioner import DelegationSpec, Partitioner, PartitionResult
 from executorch.exir.backend.utils import tag_constant_data
+
 from torchtrt_viz.aot.backend import TensorRTBackend
 from torchtrt_viz.aot.kernels import kernel_of, operator_name, xnnpack_groups
 from torchtrt_viz.aot.specs import ALIAS_META, check_specs, compile_specs
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
     import torch
     from torch.export import ExportedProgram
 
-__all__ = ["BACKEND_ID", "Exclusion", "TensorRTPartitioner"]
+__all__ = ["BACKEND_ID", "TensorRTPartitioner"]
 
 #: Name under which the delegate is registered; executorch takes it from the backend class.
 BACKEND_ID = "TensorRTBackend"
-
-Exclusion = "str | Callable[[torch.fx.Node], bool]"
 
 
 class TensorRTPartitioner(Partitioner):  # type: ignore[misc]  # executorch is not typed

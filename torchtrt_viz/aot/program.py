@@ -17,7 +17,6 @@ from torchtrt_viz.formats.io.new_file import write_file
 
 if TYPE_CHECKING:
     import pandas as pd
-
     import torch
 
 __all__ = ["ExportedFile", "Method", "Region", "export_program", "naming", "quiet_imports"]

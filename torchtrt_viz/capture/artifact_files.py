@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.capture.overhead import program_event_ns, torch_event_ns
 from torchtrt_viz.errors import CaptureError, TraceFormatError
+from torchtrt_viz.formats.capture.document import DOCUMENT
 from torchtrt_viz.formats.etdump.slim_etrecord import slim_etrecord
 from torchtrt_viz.formats.io.new_file import write_file, write_json
-from torchtrt_viz.loading.capture_folder import DOCUMENT
 from torchtrt_viz.runtime.modules import versions
 
 if TYPE_CHECKING:

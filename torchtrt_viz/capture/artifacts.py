@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.formats.io.new_file import write_file, write_json
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
@@ -104,7 +104,7 @@ def load_program(recorded: Recorded, folder: Path) -> TraceData:
 class _Kept:
     """Arguments that hold on to the folder that they are read from."""
 
-    def __init__(self, args: Args, folder: tempfile.TemporaryDirectory[str]) -> None:
+    def __init__(self, args: Args, folder: TemporaryFolder) -> None:
         self._args = args
         self._folder = folder
 
@@ -112,7 +112,7 @@ class _Kept:
         return self._args.read(rows)
 
 
-def keep_alive(trace: TraceData, folder: tempfile.TemporaryDirectory[str]) -> TraceData:
+def keep_alive(trace: TraceData, folder: TemporaryFolder) -> TraceData:
     """Let ``trace``, and every selection of it, keep the temporary folder that its details are read from."""
     trace.args = Args(_Kept(trace.args, folder), len(trace.args))
     trace.instant_args = Args(_Kept(trace.instant_args, folder), len(trace.instant_args))

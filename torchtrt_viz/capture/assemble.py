@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from torchtrt_viz.capture.artifact_files import write_artifacts
 from torchtrt_viz.capture.artifacts import keep_alive
+from torchtrt_viz.formats.capture.document import DOCUMENT
 from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.loading.capture_folder import load_capture
 
 if TYPE_CHECKING:
@@ -25,4 +27,4 @@ def assemble(capture: FinishedCapture) -> TraceData:
     """
     folder = capture._artifacts()
     write_artifacts(capture, Path(folder.name), force=True)
-    return keep_alive(load_capture(Path(folder.name), LoadOptions()), folder)
+    return keep_alive(load_capture(Source(Path(folder.name, DOCUMENT)), LoadOptions()), folder)

@@ -11,7 +11,6 @@ and ``report()`` after the caller's own synchronisation fetches the times of the
 from __future__ import annotations
 
 import re
-import tempfile
 import weakref
 from os import PathLike, fspath
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from torchtrt_viz._native import native
 from torchtrt_viz.capture.artifacts import keep_alive
 from torchtrt_viz.capture.layer_runs import LayerRuns, sort_runs, trex_profile
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.capture.tensorrt_python import contexts_in, is_context, layer_information, layer_profiler
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, OptionError
 from torchtrt_viz.formats.engine.file_set import read_set
@@ -127,10 +127,24 @@ class LayerAttachment:
     ) -> list[list[Path]]:
         """Write a TREX set: ``<engine>.profile.json``, and ``<engine>.graph.json`` where the engine gives it.
 
+        Parameters
+        ----------
+        folder
+            Made if it is not there.
+        force
+            Overwrite files that are there.
+        since
+            What :meth:`position` returned: only what was reported after it. None: everything.
+
         Returns
         -------
         list
             The files of each engine that reported anything.
+
+        Raises
+        ------
+        CaptureError
+            When a file exists and ``force`` is not set.
         """
         target = Path(fspath(folder))
         target.mkdir(parents=True, exist_ok=True)
@@ -144,7 +158,12 @@ class LayerAttachment:
     def files(self, since: list[int] | None = None, taken: set[str] | None = None) -> list[dict[str, bytes]]:
         """Return what :meth:`save` writes: for each engine that reported anything, content by file name.
 
-        Names that are ``taken`` get a number.
+        Parameters
+        ----------
+        since
+            As in :meth:`save`.
+        taken
+            File names that are not free: ours get a number then, and are added.
         """
         made = []
         taken = set() if taken is None else taken
@@ -162,7 +181,7 @@ class LayerAttachment:
         CaptureError
             When nothing was reported; it says what may be the reason.
         """
-        folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+        folder = TemporaryFolder()
         sets = self.save(folder.name)
         if not sets:
             problems = self.problems

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,6 +18,7 @@ from torchtrt_viz.capture.artifacts import Recorded
 from torchtrt_viz.capture.assemble import assemble
 from torchtrt_viz.capture.foreign_engines import columns_of_others, unreached
 from torchtrt_viz.capture.options import CaptureOptions
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.capture.torch_activity import TorchActivity, chosen_activities
 from torchtrt_viz.capture.torchtrt_switch import TorchTensorRTSwitch
 from torchtrt_viz.errors import CaptureActiveError, CaptureError, TorchTrtVizError
@@ -71,7 +71,7 @@ class CaptureRun:
         self._included: dict[RecordedProgram, int] = {}
         self._torch: TorchActivity | None = None
         self._torch_file: Path | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TemporaryFolder | None = None
         self._restore: dict[str, Any] | None = None
         self._recording: Any = None
         self._columns: Any = None
@@ -101,6 +101,12 @@ class CaptureRun:
             When another capture, or a torch profiler of the user's own, is running.
         CaptureError
             When this capture was used already.
+
+        Examples
+        --------
+        >>> running = tv.profile(activities="none").start()
+        >>> running.stop().state
+        'stopped'
         """
         global _last
         with registry.lock:
@@ -131,6 +137,11 @@ class CaptureRun:
         ------
         CaptureError
             When torch activity is recorded and this is not the thread that started it; the capture goes on.
+
+        Examples
+        --------
+        >>> capture.stop().state
+        'stopped'
         """
         with registry.lock:
             if self.state == "stopped":
@@ -210,13 +221,19 @@ class CaptureRun:
         ------
         CaptureError
             When the capture is running, or a file exists and ``force`` is not set.
+
+        Examples
+        --------
+        >>> saved = capture.save(folder / "run")
+        >>> len(tv.load(saved).spans) == len(capture.trace.spans)
+        True
         """
         return save(self, Path(fspath(folder)), force=force)
 
-    def _artifacts(self) -> tempfile.TemporaryDirectory[str]:
+    def _artifacts(self) -> TemporaryFolder:
         """The capture's temporary folder; it goes when the capture and all that reads from it are gone."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+            self._folder = TemporaryFolder()
         return self._folder
 
     # -- programs ------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import time
 from functools import cache
 from typing import Any
 
-from torchtrt_viz.capture.torch_activity import _quiet_kineto, profiler_active
 from torchtrt_viz.runtime.modules import capture_module, loaded_torch
+from torchtrt_viz.runtime.torch_profiler import TorchRecording, profiler_active
 
 __all__ = ["program_event_ns", "torch_event_ns"]
 
@@ -31,23 +31,21 @@ def torch_event_ns(
     torch = loaded_torch()
     if torch is None or profiler_active():
         return None
-    from torch.profiler import ProfilerActivity, profile
-
     value = torch.zeros(1)
-    with _quiet_kineto():
-        plain = _per_call(value.neg)
-        profiler = profile(
-            activities=[ProfilerActivity.CPU],
-            record_shapes=record_shapes,
-            with_stack=with_stack,
-            profile_memory=profile_memory,
-            with_flops=with_flops,
-        )
-        profiler.start()
-        try:
-            recorded = _per_call(value.neg)
-        finally:
-            profiler.stop()
+    plain = _per_call(value.neg)
+    recording = TorchRecording(
+        "the measurement of a recording's cost",
+        ("cpu",),
+        record_shapes=record_shapes,
+        with_stack=with_stack,
+        profile_memory=profile_memory,
+        with_flops=with_flops,
+    )
+    recording.start()
+    try:
+        recorded = _per_call(value.neg)
+    finally:
+        recording.discard()
     return max(0.0, recorded - plain)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from torchtrt_viz.capture import registry
 from torchtrt_viz.capture.artifacts import Recorded, keep_alive, load_program
 from torchtrt_viz.capture.proxied import proxied_copy
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.errors import CaptureError, OptionError
 from torchtrt_viz.runtime.modules import capture_module, loaded_torch
 from torchtrt_viz.runtime.profile_settings import FORMATS, LEVELS, check_choice, check_path_prefix
@@ -55,7 +55,7 @@ class LoadedProgram:
         native = capture_module()
         _check_delegate(native)
         loaded = self.path
-        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._copy: TemporaryFolder | None = None
         if time_backends:
             self._copy, loaded, proxies = proxied_copy(native, self.path, time_backends)
             for backend, proxy in proxies.items():
@@ -87,12 +87,24 @@ class LoadedProgram:
 
     @property
     def methods(self) -> list[str]:
-        """Names of the program's methods."""
+        """Names of the program's methods.
+
+        Examples
+        --------
+        >>> program.methods
+        ['forward']
+        """
         self._check_open()
         return list(self._session.methods())
 
     def describe(self, method: str | None = None) -> dict[str, Any]:
-        """Return inputs, outputs and backends of a method (``MethodMeta`` of the native module)."""
+        """Return inputs, outputs and backends of a method (``MethodMeta`` of the native module).
+
+        Examples
+        --------
+        >>> program.describe()["instructions"]
+        6
+        """
         self._check_open()
         return dict(self._session.method_meta(self._method(method)))
 
@@ -117,6 +129,11 @@ class LoadedProgram:
         ------
         CaptureError
             When the program fails; the message names method and input at fault where it is known.
+
+        Examples
+        --------
+        >>> [tuple(output.shape) for output in program.run(*inputs)]
+        [(1, 5), (1, 5)]
         """
         self._check_open()
         name = self._method(method)
@@ -131,14 +148,32 @@ class LoadedProgram:
         return outputs if torch is None else [_to_torch(torch, value) for value in outputs]
 
     def __call__(self, *inputs: Any, method: str | None = None) -> Any:
-        """Run a method; return its output, or a tuple where there are several."""
+        """Run a method; return its output, or a tuple where there are several.
+
+        Parameters
+        ----------
+        inputs, method
+            As in :meth:`run`.
+
+        Raises
+        ------
+        CaptureError
+            When the program fails.
+        """
         outputs = self.run(*inputs, method=method)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     # -- what was recorded ---------------------------------------------------------------------------
 
     def etdump(self) -> bytes:
-        """Return what was recorded since the program was loaded or cleared, as an ETDump file."""
+        """Return what was recorded since the program was loaded or cleared, as an ETDump file.
+
+        Examples
+        --------
+        >>> size = (folder / "run.etdp").write_bytes(program.etdump())
+        >>> len(tv.load(folder / "run.etdp").spans) > 0
+        True
+        """
         return self._session.etdump()
 
     def recorded(self) -> TraceData:
@@ -154,22 +189,44 @@ class LoadedProgram:
                 f"nothing was recorded of {self.path.name}: load it with level='phases' (or delegate, "
                 "layers), run it, and ask again; or run it inside `with torchtrt_viz.profile():`"
             )
-        folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+        folder = TemporaryFolder()
         recorded = Recorded.of(self, 0)
         return keep_alive(load_program(recorded, Path(folder.name)), folder)
 
     def clear(self) -> None:
-        """Forget what was recorded so far."""
+        """Forget what was recorded so far.
+
+        Examples
+        --------
+        >>> before = len(program.etdump())
+        >>> program.clear()
+        >>> len(program.etdump()) < before
+        True
+        """
         self._session.clear()
 
     def engines(self) -> list[dict[str, Any]]:
-        """Return what is known of the program's ``TensorRTBackend`` engines (``EngineInfo``)."""
+        """Return what is known of the program's ``TensorRTBackend`` engines (``EngineInfo``).
+
+        Examples
+        --------
+        >>> [engine["runtime"] for engine in program.engines()]
+        ['host', 'host']
+        """
         return [dict(engine) for engine in self._session.engines()]
 
     # -- life ----------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Release the program; what was recorded stays readable. Closing twice is fine."""
+        """Release the program; what was recorded stays readable. Closing twice is fine.
+
+        Examples
+        --------
+        >>> other = tv.Program(path)
+        >>> other.close()
+        >>> other.closed
+        True
+        """
         if not self._closed:
             self._closed = True
             self._session.close()

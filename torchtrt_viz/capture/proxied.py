@@ -6,11 +6,11 @@ times its calls. The program itself is never changed; the copy lives in a tempor
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from torchtrt_viz.capture.temporary_folder import TemporaryFolder
 from torchtrt_viz.errors import CaptureError, OptionError
 from torchtrt_viz.formats.io.new_file import write_file
 
@@ -26,7 +26,7 @@ def proxy_id(backend: str) -> str:
 
 def proxied_copy(
     native: Any, program: Path, backends: Sequence[str]
-) -> tuple[tempfile.TemporaryDirectory[str], Path, dict[str, str]]:
+) -> tuple[TemporaryFolder, Path, dict[str, str]]:
     """Register proxies, and write a copy of a program that uses them.
 
     Parameters
@@ -62,7 +62,7 @@ def proxied_copy(
     missing = [backend for backend in backends if not renamed.get(backend)]
     if missing:
         raise CaptureError(f"{program} has no delegate {', '.join(missing)} to time")
-    folder = tempfile.TemporaryDirectory(prefix="torchtrt_viz-")
+    folder = TemporaryFolder()
     copy = Path(folder.name) / program.name
     write_file(copy, content)
     return folder, copy, names

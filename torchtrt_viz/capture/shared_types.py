@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
-    import tempfile
     from pathlib import Path
 
     from torchtrt_viz._native.capture import Session
     from torchtrt_viz.capture.artifacts import Recorded
     from torchtrt_viz.capture.options import CaptureOptions
+    from torchtrt_viz.capture.temporary_folder import TemporaryFolder
     from torchtrt_viz.capture.torch_activity import TorchActivity
     from torchtrt_viz.model.trace_data import TraceData
 
@@ -79,4 +79,4 @@ class FinishedCapture(Protocol):
         """Time from begin to end of the block, in seconds."""
         ...
 
-    def _artifacts(self) -> tempfile.TemporaryDirectory[str]: ...
+    def _artifacts(self) -> TemporaryFolder: ...

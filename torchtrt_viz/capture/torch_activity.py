@@ -1,30 +1,18 @@
-"""torch.profiler behind a state machine: what it does silently wrong is refused or noticed here.
-
-Measured with torch 2.13 (each of these would otherwise lose the recording or the process):
-
-- stopping on another thread than the one that started records nothing and leaks the session;
-- a second ``stop()`` followed by an export is a segmentation fault;
-- a second profiler that starts takes over the session without an error;
-- an export to a full disk or a missing folder returns normally, and the data are gone.
-"""
+"""torch's activity in a capture: what to record, room for it, and its place on the capture's clock."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from torchtrt_viz.capture.options import CaptureOptions
-from torchtrt_viz.errors import CaptureActiveError, CaptureError, MissingDependencyError, OptionError
-from torchtrt_viz.loading.capture_folder import MARK
+from torchtrt_viz.errors import CaptureActiveError, CaptureError
+from torchtrt_viz.formats.capture.document import MARK
 from torchtrt_viz.runtime.modules import loaded_torch
+from torchtrt_viz.runtime.torch_export import unfinished_export
+from torchtrt_viz.runtime.torch_profiler import TorchRecording, check_activities
 
-__all__ = ["TorchActivity", "chosen_activities", "profiler_active"]
+__all__ = ["TorchActivity", "chosen_activities"]
 
 # a capture is not started onto a disk that is all but full: kineto would lose it at the end
 _LEAST_FREE_BYTES = 64 << 20
@@ -49,29 +37,11 @@ def chosen_activities(options: CaptureOptions) -> tuple[str, ...]:
             return ()
         # asking for a device would initialise CUDA: only a process that uses it already records it
         return ("cpu", "cuda") if loaded.cuda.is_initialized() else ("cpu",)
-    try:
-        from torch.profiler import supported_activities
-    except ImportError as error:
-        raise MissingDependencyError("torch", "capture", "record torch.profiler activity") from error
-    supported = {activity.name.lower() for activity in supported_activities()}
-    missing = [name for name in wanted if name not in supported]
-    if missing:
-        raise OptionError(
-            "activities", ",".join(wanted), f"this torch records {', '.join(sorted(supported))} only"
-        )
-    return tuple(wanted)
-
-
-def profiler_active() -> bool:
-    """Tell whether a torch profiler records in this process, on any thread."""
-    torch = loaded_torch()
-    if torch is None:
-        return False
-    return bool(torch.autograd.profiler._is_profiler_enabled or torch._C._autograd._profiler_enabled())
+    return check_activities(wanted, "capture")
 
 
 class TorchActivity:
-    """One recording of torch.profiler.
+    """What torch.profiler records for one capture.
 
     Parameters
     ----------
@@ -84,14 +54,16 @@ class TorchActivity:
     """
 
     def __init__(self, options: CaptureOptions, activities: tuple[str, ...], folder: Path) -> None:
-        self._options = options
         self._activities = activities
         self._path = folder / "torch.pt.trace.json"
-        self._profiler: Any = None
-        self._thread = 0
-        self.start_seconds = 0.0
-        self.stop_seconds = 0.0
-        self.export_seconds = 0.0
+        self._recording = TorchRecording(
+            "a capture (torchtrt_viz.profile)",
+            activities,
+            record_shapes=options.record_shapes,
+            with_stack=options.with_stack,
+            profile_memory=options.profile_memory,
+            with_flops=options.with_flops,
+        )
         self.synchronized = False
         #: Unix time (ns) before and after each mark.
         self.marks: list[tuple[int, int]] = []
@@ -102,52 +74,33 @@ class TorchActivity:
         Raises
         ------
         CaptureActiveError
-            When the user's own torch profiler is recording: ours would take its session away.
+            When another torch profiler is recording: ours would take its session away.
         CaptureError
-            When the disk is all but full.
+            When the disk is all but full, or torch cannot start.
         """
-        import torch
-        from torch.profiler import ProfilerActivity, profile
-
-        if profiler_active():
-            raise CaptureActiveError(
-                "a torch.profiler session of this program is recording, and torch has only one at a time: "
-                "stop it first, or capture without torch's activity (activities='none')"
-            )
         free = shutil.disk_usage(self._path.parent).free
         if free < _LEAST_FREE_BYTES:
             raise CaptureError(
                 f"only {free >> 20} MiB are free in {self._path.parent}: the trace could not be written; "
                 "free some space, or set TMPDIR to another disk"
             )
-        begin = time.perf_counter()
-        options = self._options
-        with _quiet_kineto():
-            self._profiler = profile(
-                activities=[getattr(ProfilerActivity, name.upper()) for name in self._activities],
-                record_shapes=options.record_shapes,
-                with_stack=options.with_stack,
-                profile_memory=options.profile_memory,
-                with_flops=options.with_flops,
-            )
-            self._profiler.start()
-        self._thread = threading.get_ident()
-        self._mark(torch)
-        self.start_seconds = time.perf_counter() - begin
+        try:
+            self._recording.start()
+        except CaptureActiveError as error:
+            raise CaptureActiveError(
+                f"{error}, or capture without torch's activity (activities='none')"
+            ) from error
+        self.marks.append(self._recording.mark(MARK))
 
     def check_thread(self) -> None:
         """Refuse to stop on another thread than the one that started.
 
         Raises
         ------
-        CaptureError
+        WrongThreadError
             On another thread; the recording goes on.
         """
-        if self._profiler is not None and threading.get_ident() != self._thread:
-            raise CaptureError(
-                "a capture that records torch activity has to be stopped on the thread that started it: "
-                "torch.profiler would lose everything otherwise. It is still running"
-            )
+        self._recording.check_thread("the capture's stop()")
 
     def stop(self) -> Path:
         """Stop, and write the trace.
@@ -158,80 +111,21 @@ class TorchActivity:
         Raises
         ------
         CaptureError
-            When another profiler took the session, or the trace was not written whole.
+            When the recording is lost, or the trace was not written whole.
         """
-        import torch
-
-        profiler, self._profiler = self._profiler, None
-        if profiler is None:
-            raise CaptureError("the torch recording was stopped already")
-        if "cuda" in self._activities and torch.cuda.is_initialized():
+        torch = loaded_torch()
+        if torch is not None and "cuda" in self._activities and torch.cuda.is_initialized():
             torch.cuda.synchronize()
             self.synchronized = True
-        if not torch._C._autograd._profiler_enabled():
-            # stopping and exporting now would be a segmentation fault, or an empty file
-            raise CaptureError(
-                "torch's activity is lost: another torch.profiler session was started and stopped inside the "
-                "block, and torch has only one at a time"
-            )
-        self._mark(torch)
-        begin = time.perf_counter()
-        with _quiet_kineto():
-            profiler.stop()
-            self.stop_seconds = time.perf_counter() - begin
-            begin = time.perf_counter()
-            try:
-                profiler.export_chrome_trace(str(self._path))
-            except (RuntimeError, OSError) as error:
-                raise CaptureError(
-                    f"torch's activity is lost: torch could not export it ({error})"
-                ) from error
-        self.export_seconds = time.perf_counter() - begin
-        _check_export(self._path)
+        if self._recording.lost is None:
+            self.marks.append(self._recording.mark(MARK))
+        self._recording.stop()
+        damage = self._recording.export(self._path)
+        if damage is not None:
+            unfinished_export(self._path).unlink(missing_ok=True)
+            raise CaptureError(f"torch's activity is lost: {damage} ({self._path})")
         return self._path
 
     def abandon(self) -> None:
         """Stop without writing anything, when the capture could not be started."""
-        import torch
-
-        profiler, self._profiler = self._profiler, None
-        if profiler is not None and torch._C._autograd._profiler_enabled():
-            with _quiet_kineto():
-                profiler.stop()
-
-    def _mark(self, torch: Any) -> None:
-        before = time.time_ns()
-        with torch._C._profiler._RecordFunctionFast(MARK):
-            pass
-        self.marks.append((before, time.time_ns()))
-
-
-def _check_export(path: Path) -> None:
-    """Prove from the file that the export worked: torch returns normally when it did not."""
-    left = path.with_name(path.name + ".tmp")
-    if not path.is_file():
-        what = "the disk is full" if left.exists() else "no file was written"
-        left.unlink(missing_ok=True)
-        raise CaptureError(f"torch's activity is lost: {what} ({path})")
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - 4096))
-        tail = stream.read().rstrip()
-    if not tail.endswith(b"}") or b'"traceName"' not in tail:
-        raise CaptureError(f"torch's activity is incomplete: {path} ends early; is the disk full?")
-
-
-@contextmanager
-def _quiet_kineto() -> Iterator[None]:
-    """Keep kineto's progress lines off stderr; what goes wrong is checked from its files.
-
-    The variable is read when the first profiler of the process is made. Who has set it keeps his setting.
-    """
-    name = "KINETO_LOG_LEVEL"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "6"
-    try:
-        yield
-    finally:
-        os.environ.pop(name, None)
+        self._recording.discard()

@@ -1,4 +1,4 @@
-"""``trtprofile``: the command line, a file per subcommand.
+"""``trtprofile``: the command line, one module per subcommand.
 
 A subcommand's module is imported only when it is called, so that ``trtprofile --help`` and ``show`` never
 pay for torch or plotly.
@@ -60,6 +60,6 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo(f"trtprofile: {error}", err=True)
         sys.exit(2)
     except BrokenPipeError:
-        # the reader of our output (head, less) has seen enough
+        # the reader of our output (head, less) has closed the pipe
         sys.stderr.close()
         sys.exit(0)

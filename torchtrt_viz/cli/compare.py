@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+import torchtrt_viz as tv
 from torchtrt_viz.cli.output import heading, print_frame
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.report.table import write_table
@@ -56,7 +57,7 @@ def command(
     A verdict respects the noise within the runs: capture ten or more iterations of each. Exit status: 0 no
     regression (of --fail-on percent, where given), 1 regression, 2 unusable input.
     """
-    import torchtrt_viz as tv
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.runs.comparison import compare, regressions
     from torchtrt_viz.trace import Trace
 

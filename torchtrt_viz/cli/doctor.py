@@ -15,7 +15,7 @@ from torchtrt_viz.doctor import examine
 def command(as_json: bool) -> None:
     """Say what is installed and usable here, and what each gap costs.
 
-    Exit status 1 when something that has to work does not; what is only missing is no failure.
+    Exit status 1 when something required does not work; a missing optional part is no failure.
     """
     findings = examine()
     if as_json:

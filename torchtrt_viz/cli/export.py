@@ -6,8 +6,12 @@ from pathlib import Path
 
 import click
 
-from torchtrt_viz.cli.show import TABLES
+import torchtrt_viz as tv
+from torchtrt_viz.analysis.catalogue import TABLES
+from torchtrt_viz.model.schema import EVENTS
+from torchtrt_viz.report.table import write_table
 
+EVENT_FRAMES = tuple(schema.name for schema in EVENTS)
 SUFFIXES = {
     "csv": ".csv",
     "parquet": ".parquet",
@@ -26,14 +30,14 @@ SUFFIXES = {
     "--table",
     default="operators",
     show_default=True,
-    type=click.Choice((*TABLES, "spans", "tracks", "instants", "counters", "flows")),
+    type=click.Choice((*TABLES, *EVENT_FRAMES)),
     help="Which table, for the table formats.",
 )
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(path: str, to: str, output: Path | None, table: str, etrecord: str | None, force: bool) -> None:
     """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto)."""
-    import torchtrt_viz as tv
+    # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
     loaded = tv.load(path, etrecord=etrecord, progress=True)
@@ -53,8 +57,10 @@ def command(path: str, to: str, output: Path | None, table: str, etrecord: str |
         else:
             loaded.to_perfetto(output)
     else:
-        from torchtrt_viz.report.table import write_table
-
+        if not hasattr(loaded, table):
+            raise click.ClickException(
+                f"{path} holds several ranks, which have no {table}: export one rank's"
+            )
         frame = getattr(loaded, table)
         write_table(frame() if callable(frame) else frame, output)
     click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")

@@ -1,4 +1,4 @@
-"""Frames on a terminal."""
+"""Print frames on a terminal."""
 
 from __future__ import annotations
 

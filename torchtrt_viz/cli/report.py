@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+import torchtrt_viz as tv
 from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.report.columns import one_line
 from torchtrt_viz.report.session_facts import not_here, not_whole
-
-if TYPE_CHECKING:
-    import torchtrt_viz as tv
 
 
 @click.command("report")
@@ -65,8 +63,6 @@ def command(
     page of a trace has its timeline, tables and answers; that of a session what stands out over its ranks,
     missing and damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
     """
-    import torchtrt_viz as tv
-
     output = output or Path("report.html")
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
@@ -84,7 +80,7 @@ def command(
 
 
 def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
-    """Write a session's report, and say on the terminal what is not whole and what stands out."""
+    """Write a session's report, and print what is damaged or missing and what stands out."""
     # slow to import: it needs rich
     from torchtrt_viz.cli.output import heading
 
@@ -108,7 +104,7 @@ def _session(session: tv.Session, output: Path, workers: int | None, **options: 
 
 @contextmanager
 def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
-    """Let the session's ranks be read by processes of their own."""
+    """Read the session's ranks in worker processes."""
     if workers is None:
         yield
         return

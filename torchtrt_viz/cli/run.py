@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _capture_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that profile() and the magics take, from the table that they share."""
+    """Add the options of profile() and the magics, from their shared table."""
     for option in reversed(list(options_table())):
         if option.kind == "flag":
             decorate = click.option(option.flag, option.name, is_flag=True, default=None, help=option.help)
@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Run PROGRAM under the profiler: an ExecuTorch .pte, an AOTInductor .pt2, or a Python script.
 
-    ARGUMENTS go to a script as its own. Options of this command stand before PROGRAM.
+    ARGUMENTS are passed to a script. Options of this command come before PROGRAM.
     """
     # slow to import: it needs numpy
     from torchtrt_viz.captures import profile

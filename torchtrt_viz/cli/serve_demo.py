@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import torchtrt_viz as tv
 from torchtrt_viz.cli.output import heading, print_frame
 
 
@@ -42,7 +43,7 @@ def command(
     The workers exchange key-value caches over gloo; every rank's recording is parsed, packed, verified and
     published in the background, and the session is loaded back at the end.
     """
-    import torchtrt_viz as tv
+    # slow to import: it needs torch
     from torchtrt_viz.examples.serving_pd.demo import run_demo
 
     folder = run_demo(

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+import torchtrt_viz as tv
+from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
 from torchtrt_viz.cli.output import heading, print_frame, print_questions, print_warnings
 from torchtrt_viz.report.columns import one_line
 
-TABLES = (
-    "summary",
-    "operators",
-    "kernels",
-    "delegates",
-    "phases",
-    "layers",
-    "memory",
-    "host_gpu",
-    "questions",
-)
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+TABLES = shown_in("terminal")
+"""The tables of a trace that the terminal shows."""
 
 
 @click.command("show")
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
 @click.option(
-    "--table", "tables", multiple=True, type=click.Choice(TABLES), help="Show this table (repeatable)."
+    "--table",
+    "tables",
+    multiple=True,
+    type=click.Choice(list(dict.fromkeys((*TABLES, *SESSION_TABLES)))),
+    help="Show this table (repeatable).",
 )
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Rows of each table.")
 @click.option("--wide", is_flag=True, help="Shorten no names, leave out no columns.")
@@ -40,7 +43,7 @@ def command(
     strict: bool,
 ) -> None:
     """Print what PATHS (a trace, an archive, a folder, several files) hold."""
-    import torchtrt_viz as tv
+    # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
     loaded = tv.load(
@@ -51,31 +54,55 @@ def command(
         progress=True,
     )
     click.echo(repr(loaded))
-    if not isinstance(loaded, Trace):
-        heading("Ranks")
-        print_frame(loaded.ranks, limit=limit)
-        made = loaded.overview()
-        found = [] if tables else made.explain()["finding"].tolist()
-        if found:
-            heading("What stands out")
-            for text in found:
-                click.echo(f"- {one_line(text)}")
-        if not tables or "operators" in tables:
-            heading("Operators over the ranks (host; ns)")
-            print_frame(made.operators, limit=limit)
-        if not tables and len(made.requests):
-            heading("Requests over prefill and decode (host; ns)")
-            print_frame(made.requests, limit=limit)
-        return
-    print_warnings(loaded.meta["warnings"])
+    if isinstance(loaded, Trace):
+        _show_trace(loaded, tables, limit, wide)
+    else:
+        _show_session(loaded, tables, limit)
+
+
+def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool) -> None:
+    unknown = [name for name in tables if name not in TABLES]
+    if unknown:
+        raise click.ClickException(f"{', '.join(unknown)}: only for a session of several ranks")
+    print_warnings(trace.meta["warnings"])
     for name in tables or TABLES:
-        frame = getattr(loaded, name)()
+        frame = TABLES[name](trace)
         if len(frame) == 0:
             if tables:
                 heading(f"{name}: nothing of it was recorded")
             continue
-        heading(name)
+        heading(f"{name}: {TABLES[name].title}")
         if name == "questions":
             print_questions(frame)
+        elif name == "explain":
+            _print_findings(frame)
         else:
             print_frame(frame, limit=None if name == "summary" else limit, width=None if wide else 48)
+
+
+def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> None:
+    unknown = [name for name in tables if name not in SESSION_TABLES and name != "explain"]
+    if unknown:
+        raise click.ClickException(
+            f"{', '.join(unknown)}: only for one rank's trace; over ranks there are "
+            f"{', '.join(['explain', *SESSION_TABLES])}"
+        )
+    heading("Ranks")
+    print_frame(session.ranks, limit=limit)
+    made = session.overview()
+    if not tables or "explain" in tables:
+        found = made.explain()
+        if len(found):
+            heading(TABLES["explain"].title)
+            _print_findings(found)
+    for name, table in SESSION_TABLES.items():
+        if name in tables or (not tables and "terminal" in table.views):
+            frame = getattr(made, name)
+            if len(frame) or tables:
+                heading(f"{name}: {table.title}")
+                print_frame(frame, limit=limit)
+
+
+def _print_findings(frame: pd.DataFrame) -> None:
+    for text in frame["finding"]:
+        click.echo(f"- {one_line(text)}")

@@ -17,6 +17,7 @@ from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionErro
 
 if TYPE_CHECKING:
     import torch
+
     from torchtrt_viz.aot.program import ExportedFile
     from torchtrt_viz.captures import Capture
     from torchtrt_viz.trace import Trace
@@ -108,6 +109,8 @@ def run_demo(
     exported = export_demo(target / "demo.pte")
 
     import torch
+
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import Program, profile
 
     with torch.no_grad():

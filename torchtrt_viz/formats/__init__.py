@@ -17,22 +17,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.formats.kineto.sniff import is_kineto_header
 
 if TYPE_CHECKING:
     from torchtrt_viz.formats.io.options import LoadOptions
     from torchtrt_viz.formats.io.source import Source
     from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["FORMATS", "Format", "format_module"]
+__all__ = ["FORMATS", "Format", "format_module", "recognise"]
 
-#: Name and module of each format, in the order in which they are asked; the first that knows the content reads it.
+#: Name and module of each format, in the order in which they are asked: the first that knows the content
+#: reads it. With a dot in front a module is one of this package, else it is named in whole.
 FORMATS: dict[str, str] = {
-    "etdump": "etdump.reader",
-    "perfetto": "perfetto.reader",
-    "torchtrt": "engine.torchtrt",
-    "trex": "engine.trex",
-    "trtexec": "engine.trtexec",
-    "kineto": "kineto.reader",
+    "etdump": ".etdump.reader",
+    "perfetto": ".perfetto.reader",
+    "torchtrt": ".engine.torchtrt",
+    "trex": ".engine.trex",
+    "trtexec": ".engine.trtexec",
+    "kineto": ".kineto.reader",
 }
 
 
@@ -60,4 +62,19 @@ def format_module(name: str) -> Format:
     """
     if name not in FORMATS:
         raise OptionError("format", name, f"one of {', '.join(FORMATS)}")
-    return cast(Format, import_module(f"torchtrt_viz.formats.{FORMATS[name]}"))
+    return cast(Format, import_module(FORMATS[name], __name__))
+
+
+def recognise(head: bytes, filename: str) -> str | None:
+    """Return the name of the format whose content begins so; None when nobody knows it.
+
+    Parameters
+    ----------
+    head
+        The first 64 KiB of the uncompressed content.
+    """
+    if is_kineto_header(head):
+        return "kineto"  # the usual case, told without importing what the other formats need
+    # only the name of a file about an engine says what an empty one would have held
+    asked = FORMATS if head else ("torchtrt", "trex")
+    return next((name for name in asked if format_module(name).sniff(head, filename)), None)

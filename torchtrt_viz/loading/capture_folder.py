@@ -1,26 +1,16 @@
-"""The folder of a saved capture: ``capture.json`` with the recordings of one process, as one trace.
-
-``capture.json`` (written by :meth:`torchtrt_viz.capture.profile.Capture.save`)::
-
-    {"format": "torchtrt_viz.capture", "version": 1,
-     "begin_unix_ns": ..., "end_unix_ns": ..., "options": {...}, "versions": {...},
-     "error": "ValueError: ..." or null, "problems": ["...", ...],
-     "programs": [{"etdump": "net.etdp", "etrecord": "net.etrecord" or null, ...}, ...],
-     "torch": {"trace": "torch.pt.trace.json" or null, "marks_unix_ns": [[before, after], ...]} or null,
-     "engines": "engines.json" or null,
-     "layer_sets": [["engine.profile.json", "engine.graph.json"], ...]}
-
-Files are named relative to the folder and lie in it; a name that leads elsewhere is refused.
-"""
+"""The recordings of a saved capture, put together as one trace of one process."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.capture.document import DOCUMENT, MARK, read_document, recording
+from torchtrt_viz.formats.capture.engine_columns import read_engine_columns
 from torchtrt_viz.formats.engine.file_set import read_set
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
@@ -31,55 +21,27 @@ from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.select import select
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["DOCUMENT", "MARK", "find_capture", "load_capture", "place_torch"]
-
-DOCUMENT = "capture.json"
-_FORMAT = "torchtrt_viz.capture"
-_VERSION = 1
-_MAX_BYTES = 64 << 20
-#: Name of the spans by which a capture ties torch's clock to the process's own.
-MARK = "torchtrt_viz.capture"
+__all__ = ["DOCUMENT", "MARK", "load_capture", "place_torch"]
 
 
-def find_capture(path: Path) -> Path | None:
-    """Return the folder of the saved capture that ``path`` (it, or its ``capture.json``) is; else None."""
-    document = path / DOCUMENT if path.is_dir() else path
-    if document.name != DOCUMENT or not document.is_file():
-        return None
-    with document.open("rb") as stream:
-        head = stream.read(512)
-    return document.parent if f'"{_FORMAT}"'.encode() in head else None
+def load_capture(source: Source, options: LoadOptions) -> TraceData:
+    """Load the saved capture of which ``source`` is the document.
 
-
-def load_capture(folder: Path, options: LoadOptions) -> TraceData:
-    """Load a saved capture; a recording that cannot be read is left out and reported.
+    A recording that cannot be read is left out and reported.
 
     Raises
     ------
     TraceFormatError
-        When ``capture.json`` is damaged, or of a later version; with ``strict`` also for a recording.
+        When the document is damaged, or of a later version; with ``strict`` also for a recording.
     """
-    document = _read_document(folder)
+    document = read_document(source)
+    options.warnings.extend(Repair("not_captured", text) for text in _texts(document.get("problems")))
     parts: list[TraceData] = []
-    for problem in _texts(document.get("problems")):
-        options.warnings.append(Repair("not_captured", problem))
-
-    def take(what: str, load: Any) -> None:
+    for what, load in _recordings(source, document, options):
         try:
             parts.append(load())
         except TraceFormatError as error:
             options.repaired(Repair("recording_unreadable", f"{what} is left out: {error}", error.path))
-
-    torch = document.get("torch")
-    if isinstance(torch, dict) and isinstance(torch.get("trace"), str):
-        take("torch's activity", lambda: _torch(folder, torch, options))
-    for program in document.get("programs") or []:
-        if isinstance(program, dict):
-            take("a program's recording", lambda program=program: _program(folder, program, options))
-    if isinstance(document.get("engines"), str):
-        take("the recording of engines", lambda: _engines(folder, document["engines"], options))
-    for names in document.get("layer_sets") or []:
-        take("the layers of an engine", lambda names=names: _layer_set(folder, names, options))
     begin = document.get("begin_unix_ns")
     base = begin if isinstance(begin, int) and begin > 0 else None
     trace = merge(parts, base_ns=base) if parts else _empty()
@@ -96,50 +58,44 @@ def load_capture(folder: Path, options: LoadOptions) -> TraceData:
     return trace
 
 
-def _read_document(folder: Path) -> dict[str, Any]:
-    import orjson
-
-    path = folder / DOCUMENT
-    source = Source(path)
-    try:
-        document = orjson.loads(source.read(_MAX_BYTES))
-    except orjson.JSONDecodeError as error:
-        raise TraceFormatError(
-            "the document of the capture is not JSON", path=path, offset=error.pos, found=str(error)
-        ) from error
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise TraceFormatError("not the document of a capture", path=path, expected=f'"format": "{_FORMAT}"')
-    version = document.get("version")
-    if version != _VERSION:
-        raise TraceFormatError(
-            "written by another version of the package",
-            path=path,
-            expected=f"version {_VERSION}",
-            found=str(version)[:40],
-            hint="Load the recordings in the folder one by one, or update torchtrt-viz",
-        )
-    return document
-
-
-def _inside(folder: Path, name: Any) -> Path:
-    """The file of that name in the folder; names from a document may be hostile."""
-    if not isinstance(name, str) or not name or Path(name).name != name or name in (".", ".."):
-        raise TraceFormatError(
-            "a recording's name leads out of the folder", path=folder / DOCUMENT, found=repr(name)[:80]
-        )
-    return folder / name
+def _recordings(
+    source: Source, document: dict[str, Any], options: LoadOptions
+) -> list[tuple[str, Callable[[], TraceData]]]:
+    """List what the document names: what to call it, and what loads it."""
+    out: list[tuple[str, Callable[[], TraceData]]] = []
+    torch = document.get("torch")
+    if isinstance(torch, dict) and isinstance(torch.get("trace"), str):
+        out.append(("torch's activity", partial(_torch, source, torch, options)))
+    for program in document.get("programs") or []:
+        if isinstance(program, dict):
+            out.append(("a program's recording", partial(_program, source, program, options)))
+    if isinstance(document.get("engines"), str):
+        out.append(("the recording of engines", partial(_engines, source, document["engines"], options)))
+    for names in document.get("layer_sets") or []:
+        out.append(("the layers of an engine", partial(_layer_set, source, names, options)))
+    return out
 
 
 def _texts(value: object) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _part_options(options: LoadOptions, etrecord: Path | None = None) -> LoadOptions:
+def _there(document: Source, name: object) -> Source:
+    """The file of that name beside the document."""
+    found = recording(document, name)
+    if found is None:
+        raise TraceFormatError(
+            "no such file", path=f"{document.folder}/{name}", hint="Copy the whole folder of the capture"
+        )
+    return found.local()
+
+
+def _part_options(options: LoadOptions, etrecord: Any = None) -> LoadOptions:
     return LoadOptions(strict=options.strict, etrecord=etrecord, progress=options.progress, rank=options.rank)
 
 
-def _torch(folder: Path, torch: dict[str, Any], options: LoadOptions) -> TraceData:
-    trace = read_source(Source(_inside(folder, torch["trace"])), _part_options(options), "kineto")
+def _torch(document: Source, torch: dict[str, Any], options: LoadOptions) -> TraceData:
+    trace = read_source(_there(document, torch["trace"]), _part_options(options), "kineto")
     marks = torch.get("marks_unix_ns")
     pairs = marks if isinstance(marks, list) else []
     return place_torch(
@@ -147,29 +103,27 @@ def _torch(folder: Path, torch: dict[str, Any], options: LoadOptions) -> TraceDa
     )
 
 
-def _program(folder: Path, program: dict[str, Any], options: LoadOptions) -> TraceData:
-    path = _inside(folder, program.get("etdump"))
-    record = program.get("etrecord")
-    etrecord = _inside(folder, record) if record is not None else None
-    if etrecord is not None and not etrecord.is_file():
-        options.repaired(Repair("missing_etrecord", "the program's ETRecord is gone", str(etrecord)))
-        etrecord = None
-    if options.etrecord is not None:
-        etrecord = Path(options.etrecord)
-    return read_source(Source(path), _part_options(options, etrecord), "etdump")
+def _program(document: Source, program: dict[str, Any], options: LoadOptions) -> TraceData:
+    dump = _there(document, program.get("etdump"))
+    name = program.get("etrecord")
+    record = None if name is None else recording(document, name)
+    if name is not None and record is None:
+        options.repaired(
+            Repair("missing_etrecord", "the program's ETRecord is gone", f"{document.folder}/{name}")
+        )
+    etrecord = options.etrecord or (None if record is None else record.local())
+    return read_source(dump, _part_options(options, etrecord), "etdump")
 
 
-def _engines(folder: Path, name: str, options: LoadOptions) -> TraceData:
-    from torchtrt_viz.formats.capture.engine_columns import read_engine_columns
-
-    return read_engine_columns(Source(_inside(folder, name)), _part_options(options))
+def _engines(document: Source, name: str, options: LoadOptions) -> TraceData:
+    return read_engine_columns(_there(document, name), _part_options(options))
 
 
-def _layer_set(folder: Path, names: Any, options: LoadOptions) -> TraceData:
-    paths = [_inside(folder, name) for name in (names if isinstance(names, list) else [names])]
-    if len(paths) == 1:
-        return read_source(Source(paths[0]), _part_options(options))
-    return read_set([Source(path) for path in paths], _part_options(options))
+def _layer_set(document: Source, names: Any, options: LoadOptions) -> TraceData:
+    sources = [_there(document, name) for name in (names if isinstance(names, list) else [names])]
+    if len(sources) == 1:
+        return read_source(sources[0], _part_options(options))
+    return read_set(sources, _part_options(options))
 
 
 def _empty() -> TraceData:

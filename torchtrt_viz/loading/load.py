@@ -1,17 +1,25 @@
-"""What a caller names, as data: one file, or several put together."""
+"""From what a caller names to its data, in stages that each hand plain values to the next.
+
+``open_inputs`` finds the files, ``identify`` says what each is, ``group`` which belong together, and
+``put_together`` reads them. One trace file by itself, and the folder of a saved capture, need no more than
+to be read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from os import PathLike
-from pathlib import Path
+from collections.abc import Iterable
 
-from torchtrt_viz.errors import OptionError, TraceFormatError
+from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats import FORMATS
-from torchtrt_viz.formats.io.options import LoadOptions, Progress
-from torchtrt_viz.formats.io.progress import watching
+from torchtrt_viz.formats.capture.document import is_document
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.progress import Progress, watching
 from torchtrt_viz.formats.io.source import Source, archive_kind
-from torchtrt_viz.loading.collection import load_collection
+from torchtrt_viz.loading.capture_folder import load_capture
+from torchtrt_viz.loading.collection import put_together
+from torchtrt_viz.loading.grouping import group
+from torchtrt_viz.loading.identify import identify
+from torchtrt_viz.loading.inputs import Input, Named, open_inputs, open_record
 from torchtrt_viz.loading.reading import read_source
 from torchtrt_viz.model.session_data import SessionData
 from torchtrt_viz.model.trace_data import TraceData
@@ -20,10 +28,10 @@ __all__ = ["load_data"]
 
 
 def load_data(
-    path_or_paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    path_or_paths: Input | Iterable[Input],
     *,
     format: str | None = None,
-    etrecord: str | PathLike[str] | None = None,
+    etrecord: Input | None = None,
     strict: bool = False,
     progress: Progress | bool | None = None,
     engine: str | None = None,
@@ -34,14 +42,23 @@ def load_data(
     if engine not in (None, "dask"):
         raise OptionError("engine", engine, "'dask' or None")
     with watching(progress) as watch:
-        options = LoadOptions(strict=strict, etrecord=etrecord, progress=watch)
-        if isinstance(path_or_paths, (str, PathLike)):
-            path = Path(path_or_paths)
-            if not path.exists():
-                raise TraceFormatError("no such file or folder", path=path, hint="Check the path")
-            if engine is None and path.is_file():
-                source = Source(path)
-                if format is not None or archive_kind(source) is None:
-                    return read_source(source, options, format)
-            return load_collection([path], options, format=format, engine=engine)
-        return load_collection([Path(p) for p in path_or_paths], options, format=format, engine=engine)
+        named = open_inputs(path_or_paths, watch)
+        options = LoadOptions(strict=strict, etrecord=open_record(etrecord), progress=watch)
+        document = _capture(named) if format is None and engine is None else None
+        if document is not None:
+            return load_capture(document, options)
+        if named.what == "file" and engine is None:
+            source = named.files[0].source
+            if format is not None or archive_kind(source) is None:
+                return read_source(source, options, format)
+        found = group(identify(named.files, format))
+        return put_together(found, named, options, engine)
+
+
+def _capture(named: Named) -> Source | None:
+    """Return the document of the saved capture whose folder, or list of it alone, was named; else None."""
+    if len(named.labels) != 1 or named.what == "file":
+        return None
+    depth = 1 if named.what == "folder" else 0
+    beside = (file.source for file in named.files if file.name.count("/") == depth)
+    return next((source for source in beside if is_document(source)), None)

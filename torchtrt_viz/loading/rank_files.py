@@ -11,35 +11,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.engine.file_set import read_set
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
-from torchtrt_viz.formats.kineto.rank_header import read_rank_header
+from torchtrt_viz.formats.kineto.rank_header import RankHeader
 from torchtrt_viz.formats.session.manifest import RANK_META, parse_rank_meta
-from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
+from torchtrt_viz.formats.session.rank_names import RankName
 from torchtrt_viz.loading.reading import read_source
-from torchtrt_viz.loading.walk import File
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["RAW_TRACE", "RankFile", "describe", "identity_of", "read_archive_meta", "read_sidecar"]
+__all__ = ["RAW_TRACE", "RankFile", "fields_of", "identity_of", "read_archive_meta"]
 
 RAW_TRACE = "raw/trace.json"
 
 _SMALL = 1 << 20
-_SIDECAR_FIELDS = {
-    "session_id": "session_id",
-    "role": "role",
-    "worker_role": "role",
-    "host": "host",
-    "hostname": "host",
-    "instance": "instance",
-    "pid": "pid",
-    "device": "device",
-    "cycle": "cycle",
-    "start_ns": "start_unix_ns",
-    "start_unix_ns": "start_unix_ns",
-    "stop_ns": "stop_unix_ns",
-    "stop_unix_ns": "stop_unix_ns",
-}
 
 
 @dataclass(frozen=True)
@@ -108,9 +93,7 @@ class RankFile:
         """
         options = replace(options, rank=self.rank, warnings=[])
         if self.members:
-            from torchtrt_viz.formats.engine.file_set import read_set
-
-            trace: TraceData = read_set(list(self.members), options)
+            trace = read_set([member.local() for member in self.members], options)
         elif self.source is None:
             raise TraceFormatError(
                 self.error or "the trace of this rank is missing",
@@ -181,17 +164,15 @@ def _from_name(name: RankName | None) -> dict[str, Any]:
     return {key: value for key, value in out.items() if value is not None}
 
 
-def describe(file: File, format: str | None) -> RankFile:
-    """Put together what the trace and its name say about whose it is."""
-    name = read_rank_name(file.slashed)
+def fields_of(name: RankName | None, header: RankHeader | None) -> dict[str, Any]:
+    """Fields of a `RankFile` out of a file's name and of what a trace says about itself."""
     fields = _from_name(name)
-    if format == "kineto":
-        header = read_rank_header(file.source)
+    if header is not None:
         said = {key: value for key, value in header.__dict__.items() if value is not None}
         if header.rank is not None and name is not None and name.rank is None:
             fields.pop("instance", None)  # the parallel dimensions only stood in for the rank
         fields.update(said)
-    return RankFile(source=file.source, path=file.source.name, format=format, **fields)
+    return fields
 
 
 def read_archive_meta(source: Source) -> dict[str, Any] | None:
@@ -202,7 +183,7 @@ def read_archive_meta(source: Source) -> dict[str, Any] | None:
     TraceFormatError
         When the archive is damaged before that member, which is its first.
     """
-    meta = Source(source.path, RANK_META)
+    meta = source.inside(RANK_META)
     try:
         data = meta.read(limit=_SMALL)
     except TraceFormatError as error:
@@ -210,30 +191,3 @@ def read_archive_meta(source: Source) -> dict[str, Any] | None:
             return None
         raise
     return parse_rank_meta(data, meta.name)
-
-
-def read_sidecar(file: File) -> dict[str, Any] | None:
-    """Read a small JSON file that describes a rank and holds no events; None for everything else."""
-    import orjson
-
-    size = file.source.stored_bytes
-    if not file.source.filename.endswith(".json") or (size is not None and size > _SMALL):
-        return None
-    head = file.source.head(_SMALL)
-    if len(head) >= _SMALL or not head.lstrip().startswith(b"{"):
-        return None
-    try:
-        document = orjson.loads(head)
-    except orjson.JSONDecodeError:
-        return None
-    rank = document.get("rank")
-    described = any(name in document for name in ("role", "host", "hostname", "pid", "worker_role"))
-    if not isinstance(rank, int) or not 0 <= rank < 2**31 or not described or "traceEvents" in document:
-        return None
-    kinds = {"pid": int, "start_unix_ns": int, "stop_unix_ns": int, "cycle": int}
-    out: dict[str, Any] = {"rank": rank}
-    for theirs, ours in _SIDECAR_FIELDS.items():
-        value = document.get(theirs)
-        if isinstance(value, kinds.get(ours, str)) and not isinstance(value, bool):
-            out.setdefault(ours, value)
-    return out

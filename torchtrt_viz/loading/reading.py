@@ -12,5 +12,9 @@ __all__ = ["read_source"]
 
 
 def read_source(source: Source, options: LoadOptions, format: str | None = None) -> TraceData:
-    """Read one file (or archive member) into a trace."""
-    return format_module(format or sniff(source)).read(source, options)
+    """Read one file (or archive member) into a trace.
+
+    What lies behind a URL is copied first: details of events are read from the copy when somebody asks.
+    """
+    here = source.local(options.progress)
+    return format_module(format or sniff(here)).read(here, options)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from torchtrt_viz.formats.io.options import LoadOptions
-from torchtrt_viz.formats.session.manifest import CycleRecord, Manifest, RankRecord, confined
+from torchtrt_viz.formats.session.manifest import STAGING, CycleRecord, Manifest, RankRecord, confined
 from torchtrt_viz.loading.rank_files import RankFile
 from torchtrt_viz.model.repair import Repair
 
@@ -18,7 +17,7 @@ __all__ = ["apply_manifests", "number_cycles"]
 _PENDING = ("queued", "parsing", "packing", "verifying", "failed", "interrupted")
 
 
-def apply_manifests(manifests: Sequence[tuple[Path, Manifest]], ranks: list[RankFile]) -> list[RankFile]:
+def apply_manifests(manifests: Sequence[tuple[str, Manifest]], ranks: list[RankFile]) -> list[RankFile]:
     """Let each manifest speak for the ranks below its folder, and list what it expects and nobody found."""
     out = list(ranks)
     for folder, manifest in manifests:
@@ -26,9 +25,24 @@ def apply_manifests(manifests: Sequence[tuple[Path, Manifest]], ranks: list[Rank
     return out
 
 
-def _apply(folder: Path, manifest: Manifest, ranks: list[RankFile]) -> list[RankFile]:
-    root = folder.resolve()
-    at = {str(Path(r.path.split("!")[0]).resolve()): i for i, r in enumerate(ranks)}
+def _real(name: str) -> str:
+    """The file or folder that a name means, links followed; two names of one file give the same."""
+    return name if "://" in name else str(Path(name).resolve())
+
+
+def _within(folder: str, name: str) -> str | None:
+    """The file of that name in a session's folder; None for a name, perhaps hostile, that leads out of it."""
+    if "://" not in folder:
+        inside = confined(Path(folder), name)
+        return None if inside is None else str(inside)
+    parts = PurePosixPath(name)
+    leads_out = not name or parts.is_absolute() or ".." in parts.parts or "://" in name or "\\" in name
+    return None if leads_out else f"{folder}/{parts}"
+
+
+def _apply(folder: str, manifest: Manifest, ranks: list[RankFile]) -> list[RankFile]:
+    root = _real(folder)
+    at = {_real(r.path.split("!")[0]): i for i, r in enumerate(ranks)}
     out = list(ranks)
     staged_below: set[int] = set()
     for record in manifest.ranks:
@@ -42,8 +56,8 @@ def _apply(folder: Path, manifest: Manifest, ranks: list[RankFile]) -> list[Rank
             if not known and record.state != "nothing_recorded":
                 out.append(_missing(folder, record, None, said))
         for cycle in record.cycles:
-            path = None if cycle.archive is None else confined(folder, cycle.archive)
-            index = None if path is None else at.get(str(path))
+            path = None if cycle.archive is None else _within(folder, cycle.archive)
+            index = None if path is None else at.get(path)
             staged = None if index is not None or cycle.staging is None else _staged(root, cycle, at)
             if index is not None:
                 out[index] = _agreeing(out[index], cycle, said)
@@ -84,11 +98,11 @@ def _agreeing(rank: RankFile, cycle: CycleRecord, said: dict[str, Any]) -> RankF
     return rank
 
 
-def _staged(root: Path, cycle: CycleRecord, at: dict[str, int]) -> int | None:
+def _staged(root: str, cycle: CycleRecord, at: dict[str, int]) -> int | None:
     """Find the raw trace of a cycle that was recorded and is not packed yet."""
     name = Path(cycle.staging or "").name
     for path, index in at.items():
-        inside = Path(path)
+        inside = PurePosixPath(path)
         if name in inside.parts and inside.is_relative_to(root):
             return index
     return None
@@ -100,12 +114,11 @@ def _why_staged(cycle: CycleRecord) -> str:
     return f"recorded, not packed ({cycle.state}{at}{why}); torchtrt_viz.serving.recover(folder) finishes it"
 
 
-def _unpacked(rank: RankFile, root: Path) -> RankFile:
+def _unpacked(rank: RankFile, root: str) -> RankFile:
     """Mark a raw trace in a staging folder that no manifest entry speaks for."""
-    from torchtrt_viz.formats.session.manifest import STAGING
-
-    path = Path(rank.path.split("!")[0])
-    if rank.state != "ok" or STAGING not in path.parts or not path.resolve().is_relative_to(root):
+    path = PurePosixPath(rank.path.split("!")[0])
+    staged = rank.state == "ok" and STAGING in path.parts
+    if not staged or not PurePosixPath(_real(str(path))).is_relative_to(root):
         return rank
     return replace(
         rank,
@@ -114,12 +127,12 @@ def _unpacked(rank: RankFile, root: Path) -> RankFile:
     )
 
 
-def _missing(folder: Path, record: RankRecord, cycle: CycleRecord | None, said: dict[str, Any]) -> RankFile:
+def _missing(folder: str, record: RankRecord, cycle: CycleRecord | None, said: dict[str, Any]) -> RankFile:
     """Make the entry of a rank or cycle that is expected and not there."""
-    path, error = str(folder), record.error
+    path, error = folder, record.error
     if cycle is not None:
-        inside = confined(folder, cycle.archive) if cycle.archive else None
-        path = str(folder if inside is None else inside)
+        inside = _within(folder, cycle.archive) if cycle.archive else None
+        path = folder if inside is None else inside
         error = cycle.error or error
         if cycle.archive and inside is None:
             error = f"the manifest names {cycle.archive[:120]!r}, which is outside of the session's folder"
@@ -140,8 +153,12 @@ def _missing(folder: Path, record: RankRecord, cycle: CycleRecord | None, said: 
     )
 
 
-def number_cycles(ranks: list[RankFile], options: LoadOptions) -> list[RankFile]:
-    """Number the cycles of each rank in the order of their time stamps, where nothing else numbers them."""
+def number_cycles(ranks: list[RankFile]) -> tuple[list[RankFile], list[Repair]]:
+    """Number the cycles of each rank in the order of their time stamps, where nothing else numbers them.
+
+    Returns the ranks in order, and a repair for each that nothing tells from another.
+    """
+    repairs: list[Repair] = []
     groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for i, rank in enumerate(ranks):
         if rank.cycle is None and rank.rank is not None and rank.state != "missing":
@@ -151,7 +168,7 @@ def number_cycles(ranks: list[RankFile], options: LoadOptions) -> list[RankFile]
         members.sort(key=lambda i: (ranks[i].stamp if ranks[i].stamp is not None else 0, ranks[i].path))
         stamps = [ranks[i].stamp for i in members]
         if len(members) > 1 and (None in stamps or len(set(stamps)) < len(stamps)):
-            options.repaired(
+            repairs.append(
                 Repair(
                     "rank_collision",
                     f"{len(members)} traces say that they are of rank {ranks[members[0]].rank}, and nothing "
@@ -163,7 +180,7 @@ def number_cycles(ranks: list[RankFile], options: LoadOptions) -> list[RankFile]
         for number, i in enumerate(members):
             out[i] = replace(out[i], cycle=number)
     order = sorted(range(len(out)), key=lambda i: _order(out[i]))
-    return [out[i] for i in order]
+    return [out[i] for i in order], repairs
 
 
 def _order(rank: RankFile) -> tuple[Any, ...]:

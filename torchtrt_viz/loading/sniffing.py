@@ -3,43 +3,40 @@
 from __future__ import annotations
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats import FORMATS, format_module
+from torchtrt_viz.formats import recognise
 from torchtrt_viz.formats.io.source import Source
-from torchtrt_viz.formats.kineto.sniff import is_kineto_header
 
-__all__ = ["sniff"]
+__all__ = ["sniff", "sniff_head"]
 
 
 def sniff(source: Source) -> str:
-    """Tell the format of a single file by its content.
+    """Tell the format of a single file by its content; errors are those of `sniff_head`."""
+    return sniff_head(source.head(), source.filename, source.name)
+
+
+def sniff_head(head: bytes, filename: str, name: str) -> str:
+    """Tell the format of the file ``name`` by its first 64 KiB.
 
     Raises
     ------
     TraceFormatError
         For an empty file, and for content that no loader knows.
     """
-    head = source.head()
+    found = recognise(head, filename)
+    if found is not None:
+        return found
     if not head:
-        # only the name of a file about an engine says what an empty one would have held
-        for name in ("torchtrt", "trex"):
-            if format_module(name).sniff(head, source.filename):
-                return name
         raise TraceFormatError(
             "empty file",
-            path=source.name,
+            path=name,
             offset=0,
             expected="a trace",
             found="0 bytes",
             hint="The writer was probably stopped before it wrote anything: capture again",
         )
-    if is_kineto_header(head):
-        return "kineto"  # the usual case, told without importing what the other formats need
-    for name in FORMATS:
-        if format_module(name).sniff(head, source.filename):
-            return name
     raise TraceFormatError(
         "not a trace that this package knows",
-        path=source.name,
+        path=name,
         offset=0,
         expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, TensorRT layer, profile "
         "or timing JSON, Torch-TensorRT traces, trtexec output, or an archive or folder of those",

@@ -1,4 +1,4 @@
-"""The capture of one cell or statement: begun before it, ended behind it whatever happens, then shown.
+"""The capture of one cell or statement: begun before it, ended after it whatever happens, then shown.
 
 The functions here are what a wrapped cell calls (see `torchtrt_viz.magic.cell`).
 """
@@ -49,7 +49,7 @@ def display(value: Any) -> None:
 
 
 def forget(shell: Any) -> None:
-    """Show nothing any more of captures that are waiting to be shown."""
+    """Drop captures that are waiting to be shown."""
     for waiting_shell, callback in list(_waiting):
         if waiting_shell is shell:
             _withdraw(shell, callback)
@@ -126,12 +126,12 @@ class CaptureSession:
         if self.options is not None and self.options.out is not None:
             self.shell.user_ns[self.options.out] = self.capture
         if error is None and self.is_cell:
-            _when_done(self.shell, self.report)  # behind the cell's own result
+            _when_done(self.shell, self.report)  # after the cell's own result
         else:
             self.report()  # before the traceback
 
     def report(self) -> None:
-        """Show the capture, and write what was asked for; what fails is one line and fails nothing."""
+        """Show the capture and write what was asked for; a failure prints one line and stops nothing."""
         if self.capture is None or self.options is None or self.capture.state != "stopped":
             return
         try:

@@ -1,7 +1,7 @@
 """Python frames of a capture with stacks, without those of the notebook's kernel and of the capture itself.
 
-Recording stacks records them all: the loop that serves the notebook, its threads, and what begins and ends
-the recording. The user asked for the cell.
+With stacks on, everything is recorded: the loop that serves the notebook, its threads, and the code that
+begins and ends the recording. The user asked for the cell only.
 """
 
 from __future__ import annotations

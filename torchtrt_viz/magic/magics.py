@@ -33,8 +33,8 @@ class ProfileMagics(Magics):  # type: ignore[misc]
     def _run_cell(self, line: str, cell: str) -> None:
         """Run a cell that did not come through the input transformer, as a cell of its own.
 
-        An exception has been shown when the inner cell ends: it is raised on without a second traceback, so
-        that the outer cell fails too.
+        An exception of the inner cell has already been shown when the cell ends; it is raised again without a
+        second traceback, so that the outer cell fails too.
         """
         __tracebackhide__ = True
         result = self.shell.run_cell(f"%%{MAGIC} {line}\n{cell}")

@@ -55,7 +55,7 @@ class MagicOptions:
 
 
 class _ArgumentParser(ArgumentParser):
-    """Reports what is wrong as an exception: a magic must not end the process."""
+    """Reports errors as exceptions: a magic must not end the process."""
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(message)
@@ -200,7 +200,7 @@ def parse(line: str, *, cell: bool, expand: Callable[[str], str] = str) -> Magic
     Raises
     ------
     IPython.core.error.UsageError
-        For anything that cannot be; it says what is allowed.
+        For any invalid option; the message says what is allowed.
     """
     from IPython.core.error import UsageError
 

@@ -1,20 +1,23 @@
 """What a magic shows: a static bundle that every viewer keeps, then the timeline widget, apart from it.
 
 A widget and HTML in one bundle would hide the HTML wherever no kernel runs. The HTML has no script, no style
-sheet and no SVG, which untrusted notebooks lose; every name in it is escaped.
+sheet and no SVG, because untrusted notebooks drop them; every name in it is escaped.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.analysis.catalogue import TABLES, shown_in
 from torchtrt_viz.errors import CaptureError, MissingDependencyError, OptionError
 from torchtrt_viz.magic.options import MagicOptions
+from torchtrt_viz.report.columns import duration, one_line, show
+from torchtrt_viz.report.markup import escape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,30 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_target", "deliver", "reference"]
 
-#: table of the trace -> heading, columns, rows
-_TABLES: dict[str, tuple[str, list[str], int]] = {
-    "delegates": (
-        "Delegates (host time)",
-        [
-            "delegate",
-            "backend",
-            "engine_runtime",
-            "calls",
-            "host_total_ns",
-            "host_mean_ns",
-            "launch_overhead_ns",
-            "layers_ns",
-            "gpu_ns",
-        ],
-        10,
-    ),
-    "phases": (
-        "Phases of delegate calls (host time)",
-        ["delegate", "phase", "calls", "total_ns", "mean_ns", "pct"],
-        16,
-    ),
-    "layers": ("Layers of engines", ["engine", "name", "calls", "total_ns", "pct", "domain"], 10),
-}
 _OPERATOR_ROWS = 30
 _COMPARED = ["level", "name", "domain", "verdict", "change_pct", "a_ns", "b_ns"]
 
@@ -81,6 +60,7 @@ def reference(name: str, namespace: Mapping[str, Any]) -> Trace:
     OptionError
         When nothing suitable has that name.
     """
+    # slow to import: it needs numpy
     from torchtrt_viz.captures import Capture, last
     from torchtrt_viz.trace import Trace
 
@@ -136,7 +116,7 @@ def _publish(shell: Any, text: str, html: str) -> None:
 
 
 def _has_frontend(shell: Any) -> bool:
-    """Whether a notebook is on the other side; a terminal gets text."""
+    """Whether the front end is a notebook; a terminal gets text."""
     return getattr(shell, "kernel", None) is not None
 
 
@@ -153,7 +133,7 @@ def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
         import ipywidgets  # noqa: F401
 
         timeline = capture.trace.timeline()
-        timeline.kept = ""  # the report above it is what the notebook keeps
+        timeline.kept = ""  # the notebook keeps the report above it
         display(timeline)
     except ImportError as error:
         missing = error if isinstance(error, MissingDependencyError) else None
@@ -162,7 +142,7 @@ def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
 
 def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trace | None) -> tuple[str, str]:
     """Return the static report as text and as HTML."""
-    from torchtrt_viz.report.markup import escape
+    # slow to import: it needs pandas
     from torchtrt_viz.report.static_html import static_html, static_text
 
     trace = capture.trace
@@ -193,8 +173,6 @@ def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trac
 
 
 def _headline(capture: Capture) -> str:
-    from torchtrt_viz.report.columns import duration
-
     runs = sum(recorded.runs for recorded in capture._recorded)
     words = [f"trtprofile: level {capture.options.level}", f"block {duration(capture.wall_seconds * 1e9)}"]
     if runs:
@@ -223,21 +201,23 @@ def _sections(trace: Trace, view: str | None, compared: Trace | None) -> list[_S
         out.append(_comparison(compared, trace))
     if view == "table":
         frame = trace.operators()
-        out.append(_section("Operators (host)", "operators", frame, list(frame.columns), _OPERATOR_ROWS))
+        title = TABLES["operators"].title
+        out.append(_section(title, "operators", frame, list(frame.columns), _OPERATOR_ROWS))
         return out
-    for name, (heading, columns, rows) in _TABLES.items():
-        frame = getattr(trace, name)()
+    for name, table in shown_in("cell").items():
+        frame = table(trace)
         if len(frame):
-            out.append(_section(heading, name, frame, columns, rows))
+            out.append(_section(table.title, name, frame, table.brief, table.rows))
     return out
 
 
-def _section(heading: str, table: str, frame: pd.DataFrame, columns: list[str], rows: int) -> _Section:
+def _section(heading: str, table: str, frame: pd.DataFrame, columns: Sequence[str], rows: int) -> _Section:
     known = [column for column in columns if column in frame.columns and not frame[column].isna().all()]
     return _Section(heading, table, frame[known].head(rows), max(0, len(frame) - rows))
 
 
 def _comparison(before: Trace, after: Trace) -> _Section:
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.runs.comparison import compare
 
     table = compare(before, after)
@@ -248,8 +228,6 @@ def _comparison(before: Trace, after: Trace) -> _Section:
 
 
 def _text_table(section: _Section) -> list[str]:
-    from torchtrt_viz.report.columns import one_line, show
-
     lines = [section.heading]
     columns = show(section.frame, section.table)
     texts = [[column.title, *(_cut(one_line(text)) for text in column.texts)] for column in columns]
@@ -270,9 +248,6 @@ def _cut(text: str, width: int = 48) -> str:
 
 
 def _html_table(section: _Section) -> str:
-    from torchtrt_viz.report.columns import show
-    from torchtrt_viz.report.markup import escape
-
     columns = show(section.frame, section.table)
     styles = [
         "padding:1px 10px;vertical-align:top;text-align:"

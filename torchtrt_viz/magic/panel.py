@@ -30,8 +30,8 @@ _ACTIVITIES = ("auto", "none", "cpu", "cuda", "cpu,cuda")
 class CapturePanel(ipywidgets.VBox):  # type: ignore[misc]
     """Options of a capture, a start and a stop button, and the result with its timeline and tables.
 
-    Press start, run cells, press stop. The options are those of :func:`torchtrt_viz.profile`; what a
-    field means is its tooltip.
+    Press start, run cells, press stop. The options are those of :func:`torchtrt_viz.profile`; tooltips
+    explain the fields.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class CapturePanel(ipywidgets.VBox):  # type: ignore[misc]
         try:
             self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
-            self._loop = None  # no event loop to wait on: act at once
+            self._loop = None  # no event loop to wait for: act at once
         self.fields: dict[str, Any] = {option.name: _field(option) for option in options_table()}
         self.start_button = ipywidgets.Button(description="start", icon="circle", button_style="success")
         self.stop_button = ipywidgets.Button(description="stop", icon="stop", disabled=True)

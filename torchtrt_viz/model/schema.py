@@ -9,18 +9,18 @@ What was not collected is missing (``NA``, an empty category, or -1 in the link 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+# numpy and pandas are imported where a frame is made: a command line's help reads only names and meanings.
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
     "COUNTERS",
     "DOMAINS",
+    "EVENTS",
     "FLOWS",
     "INSTANTS",
     "KINDS",
@@ -73,8 +73,11 @@ STATES: tuple[str, ...] = ("instant", "unfinished", "invalid")
 class Column:
     """One column of a frame.
 
-    ``dtype`` is a numpy dtype name, ``category`` (strings), ``string`` or ``object``; ``categories``
-    fixes the categories and their codes; ``default`` fills the column when a loader does not give it.
+    ``dtype`` is a numpy or pandas dtype name; ``category`` (strings); ``text`` (strings, None where there is
+    none: pandas' own dtype of strings, or ``object``); ``any`` (depends on the trace, the meaning says on
+    what) or ``object``. ``categories`` fixes the categories and their codes; ``default`` fills the column
+    when a loader does not give it; ``title`` is written over the column where people read it, when the name
+    does not say enough.
     """
 
     name: str
@@ -83,14 +86,23 @@ class Column:
     unit: str = ""
     default: Any = None
     categories: tuple[str, ...] | None = None
+    title: str = ""
+
+    def fits(self, dtype: Any) -> bool:
+        """Whether a column of this pandas dtype is as documented."""
+        given = str(dtype)
+        if self.dtype in ("text", "object"):  # pandas 3 makes its own strings of objects that are all text
+            return given in ("object", "str")
+        return self.dtype == "any" or given == self.dtype
 
 
 @dataclass(frozen=True)
 class FrameSchema:
-    """The columns of one frame, in order."""
+    """The columns of one frame, in order, and what one row stands for."""
 
     name: str
     columns: tuple[Column, ...]
+    meaning: str = ""
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:
@@ -102,6 +114,15 @@ class FrameSchema:
     def names(self) -> list[str]:
         """Column names in order."""
         return [column.name for column in self.columns]
+
+    def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a frame of these columns with the documented dtypes, which no value tells an empty one."""
+        wrong = {
+            column.name: "object" if column.dtype == "text" else column.dtype
+            for column in self.columns
+            if column.name in frame and not column.fits(frame[column.name].dtype)
+        }
+        return frame.astype(wrong) if wrong else frame
 
     def frame(self, data: Mapping[str, Any] | None = None, length: int | None = None) -> pd.DataFrame:
         """Make a frame of exactly these columns out of whole column arrays.
@@ -147,13 +168,14 @@ class FrameSchema:
 
 def _series(column: Column, value: Any, length: int) -> Any:
     """Turn what a loader gave for ``column`` into the array that the frame keeps."""
+    import numpy as np
     import pandas as pd
 
     if column.dtype == "category":
         return _categorical(column, value, length)
     if value is None:
         value = column.default
-    if column.dtype in ("string", "object"):
+    if column.dtype in ("string", "object", "text"):
         if value is None or isinstance(value, str):
             value = [value] * length
         return (
@@ -175,6 +197,7 @@ def _series(column: Column, value: Any, length: int) -> Any:
 
 
 def _categorical(column: Column, value: Any, length: int) -> Any:
+    import numpy as np
     import pandas as pd
 
     # the stubs type the categories more narrowly than pandas does
@@ -208,11 +231,6 @@ def _categorical(column: Column, value: Any, length: int) -> Any:
             raise ValueError(f"{column.name} cannot be {sorted(wrong)}; it is one of {fixed}")
         return pd.Categorical(array, categories=fixed)
     return pd.Categorical(pd.array(list(value), dtype="str") if length else pd.array([], dtype="str"))
-
-
-def category_code(values: Iterable[str], name: str) -> int:
-    """Return the code of category ``name`` in a fixed list of categories."""
-    return list(values).index(name)
 
 
 SPANS = FrameSchema(
@@ -250,12 +268,13 @@ SPANS = FrameSchema(
             "engine, delegate or method instance that the span belongs to; missing: none",
         ),
     ),
+    "one row per event with a duration",
 )
 
 TRACKS = FrameSchema(
     "tracks",
     (
-        Column("label", "object", "text shown for the row"),
+        Column("label", "text", "text shown for the row"),
         Column("type", "category", "what the row stands for", categories=TRACK_TYPES, default="other"),
         Column("domain", "category", "host or gpu", categories=DOMAINS, default="host"),
         Column("process", "object", "process as the producer named it (a pid, or text); None unknown"),
@@ -269,6 +288,7 @@ TRACKS = FrameSchema(
             default=0,
         ),
     ),
+    "one row per thread, stream, delegate or engine that events lie on",
 )
 
 INSTANTS = FrameSchema(
@@ -288,6 +308,7 @@ INSTANTS = FrameSchema(
         ),
         Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
     ),
+    "one row per event without a duration, or without a usable one",
 )
 
 COUNTERS = FrameSchema(
@@ -302,6 +323,7 @@ COUNTERS = FrameSchema(
         Column("unit", "category", "unit of the value; missing: not recorded"),
         Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
     ),
+    "one row per new value of a counter",
 )
 
 FLOWS = FrameSchema(
@@ -312,4 +334,8 @@ FLOWS = FrameSchema(
         Column("target", "int64", "row of trace.spans where it ends; -1 not found"),
         Column("id", "int64", "the producer's id of the flow; -1 none", default=-1),
     ),
+    "one row per link from a span to another",
 )
+
+EVENTS = (SPANS, TRACKS, INSTANTS, COUNTERS, FLOWS)
+"""The frames that every trace holds, by the attribute of `Trace`."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from enum import Enum
 from os import PathLike
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
 import pandas as pd
 
-from torchtrt_viz.errors import OptionError, TorchTrtVizError, TraceFormatError
+from torchtrt_viz.errors import TorchTrtVizError, TraceFormatError
 from torchtrt_viz.model.rank_tasks import RankTrace, ReadOptions, Work, run_here, run_tasks
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["KEY_COLUMNS", "SessionData"]
+__all__ = ["ANY", "KEY_COLUMNS", "Numbers", "SessionData", "Texts"]
 
 KEY_COLUMNS = ("session", "rank", "role", "instance", "host", "cycle", "stage")
 """Columns that say whose a row is, in every frame over ranks."""
@@ -51,6 +52,26 @@ class _NoSingleTrace(KeyError):
 
     def __str__(self) -> str:
         return str(self.args[0])  # KeyError would show the message quoted
+
+
+class Unspecified(Enum):
+    """The type of `ANY`."""
+
+    ANY = "any"
+
+    def __repr__(self) -> str:
+        return "ANY"
+
+
+ANY = Unspecified.ANY
+"""Asks nothing of a column. None asks for what nothing says."""
+
+Numbers = int | Collection[int | None] | None | Unspecified
+Texts = str | Collection[str | None] | None | Unspecified
+
+
+def _given(**columns: Any) -> dict[str, Any]:
+    return {name: value for name, value in columns.items() if value is not ANY}
 
 
 def _as_it_is(trace: TraceData) -> TraceData:
@@ -154,19 +175,62 @@ class SessionData:
             self._ranks = pd.DataFrame(data)
         return self._ranks.copy()
 
-    def select(self, **wanted: Any) -> Self:
-        """Return the session of those traces that have the given value (or one of a list) per column.
+    def select(
+        self,
+        *,
+        session: Texts = ANY,
+        rank: Numbers = ANY,
+        role: Texts = ANY,
+        instance: Texts = ANY,
+        host: Texts = ANY,
+        cycle: Numbers = ANY,
+        stage: Texts = ANY,
+        state: Texts = ANY,
+        format: Texts = ANY,
+        what: Texts = ANY,
+        writer: Texts = ANY,
+        path: Texts = ANY,
+        pid: Numbers = ANY,
+        device: Texts = ANY,
+        world_size: Numbers = ANY,
+    ) -> Self:
+        """Return the session of some of its traces: those that fit everything that is given.
+
+        Parameters
+        ----------
+        session, rank, role, instance, host, cycle, stage, state, format, what, writer, path, pid, device, \
+world_size
+            A value of this column of :attr:`ranks`, or several (a list, set, range, ...). None asks for
+            traces of which nothing says it; ``ANY``, the default, asks for nothing.
 
         Examples
         --------
-        ``session.select(role="prefill")``, ``session.select(rank=[0, 1], state="ok")``.
-
-        Raises
-        ------
-        OptionError
-            For a name that is no column of :attr:`ranks`.
+        >>> len(session.select(role="prefill"))
+        2
+        >>> session.select(rank=[0, 1], state="ok").ranks["rank"].tolist()
+        [0, 1]
         """
-        return self._part(self._rows(wanted))
+        return self._part(
+            self._rows(
+                _given(
+                    session=session,
+                    rank=rank,
+                    role=role,
+                    instance=instance,
+                    host=host,
+                    cycle=cycle,
+                    stage=stage,
+                    state=state,
+                    format=format,
+                    what=what,
+                    writer=writer,
+                    path=path,
+                    pid=pid,
+                    device=device,
+                    world_size=world_size,
+                )
+            )
+        )
 
     def _part(self, rows: Sequence[int]) -> Self:
         part = type(self)([self._files[row] for row in rows], options=self._options, engine=self.engine)
@@ -174,10 +238,6 @@ class SessionData:
         return part
 
     def _rows(self, wanted: dict[str, Any]) -> list[int]:
-        known = (*KEY_COLUMNS, *_MORE_COLUMNS)
-        for name in wanted:
-            if name not in known:
-                raise OptionError(name, wanted[name], f"columns to choose by are {', '.join(known)}")
 
         def fits(file: RankTrace) -> bool:
             for name, value in wanted.items():
@@ -191,7 +251,26 @@ class SessionData:
 
     # -- traces --------------------------------------------------------------------------------------
 
-    def trace(self, rank: int | None = None, *, row: int | None = None, **wanted: Any) -> TraceData:
+    def trace(
+        self,
+        rank: int | None = None,
+        *,
+        row: int | None = None,
+        session: Texts = ANY,
+        role: Texts = ANY,
+        instance: Texts = ANY,
+        host: Texts = ANY,
+        cycle: Numbers = ANY,
+        stage: Texts = ANY,
+        state: Texts = ANY,
+        format: Texts = ANY,
+        what: Texts = ANY,
+        writer: Texts = ANY,
+        path: Texts = ANY,
+        pid: Numbers = ANY,
+        device: Texts = ANY,
+        world_size: Numbers = ANY,
+    ) -> TraceData:
         """Read one rank's trace.
 
         Parameters
@@ -200,9 +279,9 @@ class SessionData:
             The rank's number.
         row
             Row of :attr:`ranks`, instead of everything else.
-        **wanted
-            What tells the trace from others: ``role``, ``host``, ``instance``, ``session``, ``cycle``,
-            ``stage`` or any other column of :attr:`ranks`.
+        session, role, instance, host, cycle, stage, state, format, what, writer, path, pid, device, \
+world_size
+            What tells the trace from others: values of these columns of :attr:`ranks`, as in :meth:`select`.
 
         Raises
         ------
@@ -210,13 +289,35 @@ class SessionData:
             When no trace is so, or several are; the message lists them.
         TraceFormatError
             When the trace is missing, or nothing of it can be read.
+
+        Examples
+        --------
+        >>> session.trace(1).meta["rank"]
+        1
+        >>> session.trace(role="decode", rank=3).meta["rank"]
+        3
         """
         if row is not None:
             if not -len(self) <= row < len(self):
                 raise _NoSingleTrace(f"row {row} of {len(self)}")
             return self._load(row % len(self))
-        if rank is not None:
-            wanted = {"rank": rank, **wanted}
+        wanted = _given(
+            rank=ANY if rank is None else rank,
+            session=session,
+            role=role,
+            instance=instance,
+            host=host,
+            cycle=cycle,
+            stage=stage,
+            state=state,
+            format=format,
+            what=what,
+            writer=writer,
+            path=path,
+            pid=pid,
+            device=device,
+            world_size=world_size,
+        )
         rows = self._rows(wanted)
         if "what" not in wanted and len(rows) > 1:
             rows = [r for r in rows if self._files[r].what == "trace"] or rows
@@ -294,11 +395,18 @@ class SessionData:
 
     # -- frames over ranks ---------------------------------------------------------------------------
 
-    def map(self, function: Callable[..., pd.DataFrame], **options: Any) -> pd.DataFrame:
-        """Call ``function(trace, **options)`` for every rank and put the frames it returns under each other.
+    def map(self, function: Callable[..., pd.DataFrame], **keywords: Any) -> pd.DataFrame:
+        """Call a function for every rank's trace and put the frames it returns under each other.
 
         With ``engine="dask"`` each rank is one task on the current ``distributed`` client (or dask's default
         scheduler): the trace is read, reduced and forgotten where the task runs, and only the frames travel.
+
+        Parameters
+        ----------
+        function
+            Called with a trace; returns a frame.
+        **keywords
+            Passed on to ``function``.
 
         Returns
         -------
@@ -306,8 +414,18 @@ class SessionData:
             The columns of :data:`KEY_COLUMNS` (``session``, ``rank``, ``role``, ``instance``, ``host``,
             ``cycle``, ``stage``), then the function's. ``attrs["skipped"]`` lists (path, error) of the
             traces that could not be read.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.map(tv.analysis.iterations)["rank"].unique().tolist()
+        [0, 1, 2, 3]
         """
-        return self.map_all([(function, options)])[0]
+        return self.map_all([(function, keywords)])[0]
 
     def map_all(
         self, work: Work, *, progress: Callable[[int, int], None] | None = None
@@ -325,6 +443,17 @@ class SessionData:
         -------
         list of pandas.DataFrame
             For each function what :meth:`map` returns.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> steps, copies = session.map_all([(tv.analysis.iterations, {}), (tv.analysis.copies, {})])
+        >>> len(copies)
+        0
         """
         rows = self._readable()
         if self.engine == "dask":

@@ -1,1 +1,1 @@
-"""What leaves the program as a file or as text: tables, HTML pages, static pictures, Perfetto traces."""
+"""Output as files or text: tables, HTML pages, static pictures."""

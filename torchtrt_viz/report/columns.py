@@ -1,7 +1,7 @@
-"""How a table's columns are shown to people: titles that say host or GPU, values with units.
+"""How tables are displayed: column titles that say host or GPU, values with units.
 
-The frames keep plain numbers in one unit; here they become text. Every view (page, notebook, terminal,
-widget) uses the same words, and what was not collected is never shown as 0.
+The frames keep plain numbers in one unit; here they become text. All views (page, notebook, terminal, widget)
+use the same words, and what was not collected is never shown as 0.
 """
 
 from __future__ import annotations
@@ -11,8 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from torchtrt_viz.analysis.catalogue import FRAMES
+
 if TYPE_CHECKING:
     import pandas as pd
+
+    from torchtrt_viz.model.schema import Column
 
 __all__ = ["MISSING", "Shown", "duration", "missing", "number", "one_line", "quantity", "show", "title"]
 
@@ -23,121 +27,14 @@ MISSING = "–"
 
 Kind = Literal["text", "name", "duration", "percent", "count", "number", "bytes"]
 
-_HOST = {
-    "total_ns": "host total (with children)",
-    "self_ns": "host self",
-    "self_pct": "of host self",
-    "mean_ns": "host mean",
-    "median_ns": "host median",
-    "min_ns": "host min",
-    "max_ns": "host max",
-    "device_total_ns": "GPU work launched (with children)",
-    "device_self_ns": "GPU work launched",
-}
-_GPU = {
-    "total_ns": "GPU sum",
-    "total_pct": "of GPU sum",
-    "mean_ns": "GPU mean",
-    "median_ns": "GPU median",
-    "min_ns": "GPU min",
-    "max_ns": "GPU max",
-    "std_ns": "GPU std",
-}
-_TITLES: dict[str, dict[str, str]] = {
-    "operators": _HOST,
-    "kernels": _GPU,
-    "delegates": {
-        "host_total_ns": "host total",
-        "host_mean_ns": "host mean",
-        "host_median_ns": "host median",
-        "host_min_ns": "host min",
-        "host_max_ns": "host max",
-        "host_pct": "of host window",
-        "launch_overhead_ns": "of it launch overhead (host)",
-        "unattributed_ns": "host, no phase",
-        "phases_ns": "host, in phases",
-        "layers_ns": "layers",
-        "layers_domain": "layers on",
-        "gpu_ns": "GPU time",
-    },
-    "phases": {"domain": "time on", "pct": "of delegate"},
-    "layers": {"domain": "time on", "pct": "of engine"},
-    "session_roles": {
-        "step_median_ns": "median step (host)",
-        "step_p90_ns": "p90 step (host)",
-        "steps_per_rank": "steps a rank",
-        "slowest_pct": "its median step over the median rank's",
-        "operators_ns": "host in operators, a rank",
-        "gpu_busy_ns": "GPU busy, a rank",
-        "gpu_busy_pct": "of GPU span busy",
-        "gpu_exposed_pct": "of GPU span only communicating",
-    },
-    "session_operators": {
-        "total_ns": "host total (with children)",
-        "self_ns": "host self, all ranks",
-        "self_pct": "of host self",
-        "rank_mean_ns": "host self, mean rank",
-        "rank_min_ns": "host self, least",
-        "rank_max_ns": "host self, most",
-        "max_rank": "most on rank",
-        "imbalance": "most over mean",
-    },
-    "session_ranks": {
-        "length_ns": "length",
-        "operators_ns": "host self in operators",
-        "gpu_span_ns": "GPU span",
-        "gpu_busy_ns": "GPU busy",
-        "gpu_compute_ns": "GPU computing",
-        "gpu_communication_ns": "GPU communicating",
-        "gpu_exposed_ns": "GPU only communicating",
-    },
-    "session_stragglers": {
-        "waited_for_ns": "others waited for it",
-        "last_in": "collectives entered last",
-        "step_ns": "in steps (host)",
-        "behind_ns": "behind the median rank",
-        "behind_pct": "of the median's steps",
-        "slowest": "slowest in steps",
-    },
-    "session_steps": {
-        "min_ns": "shortest (host)",
-        "median_ns": "median (host)",
-        "max_ns": "longest (host)",
-        "over_pct": "longest over median",
-    },
-    "session_collectives": {
-        "domain": "time on",
-        "wait_ns": "waited, all ranks",
-        "mean_wait_ns": "waited, mean of one",
-        "max_wait_ns": "waited, most in one",
-        "last_rank": "most for rank",
-        "last_pct": "of the waiting for it",
-    },
-    "session_skew": {
-        "transfer_ns": "transfer (GPU)",
-        "mean_wait_ns": "mean wait (GPU)",
-        "max_wait_ns": "longest wait (GPU)",
-        "algorithm_gbps": "algorithm, 10^9 byte/s",
-        "bus_gbps": "bus, 10^9 byte/s",
-    },
-    "session_requests": {
-        "queue_ns": "queue (host)",
-        "prefill_ns": "prefill (host)",
-        "kv_send_ns": "KV send (host)",
-        "kv_recv_ns": "KV receive (host)",
-        "decode_ns": "decode (host)",
-        "decode_queue_ns": "received, not yet decoded",
-        "handoff_ns": "prefill's end to first decode",
-        "cut": "cut by a boundary",
-        "joined": "prefill and decode found",
-    },
-    "host_gpu": {"domain": "time on", "pct": "of window", "ns": "time"},
-}
+_KINDS: dict[str, Kind] = {"ns": "duration", "%": "percent", "byte": "bytes"}
+_SUFFIXES = (("_ns", "ns"), ("_pct", "%"), ("_bytes", "byte"))
+"""How names of columns that no schema documents tell their units."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One column as it is shown: its title, what sort of values it has, and every value as text.
+    """One displayed column: its title, the sort of its values, and every value as text.
 
     ``values`` keeps the numbers for sorting and bars, None where there is no number.
     """
@@ -154,15 +51,30 @@ class Shown:
         return self.kind not in ("text", "name")
 
 
-def title(column: str, table: str = "") -> str:
-    """Return the words over a column; a duration's title in the known tables says host or GPU."""
-    known = _TITLES.get(table, {}).get(column)
+def _documented(column: str, table: str) -> Column | None:
+    schema = FRAMES.get(table)
+    return None if schema is None else next((one for one in schema.columns if one.name == column), None)
+
+
+def _unit(column: str, table: str) -> str:
+    """Return the unit of a column: as documented, else as its name tells."""
+    known = _documented(column, table)
     if known is not None:
-        return known
-    for suffix, words in (("_ns", ""), ("_pct", " %"), ("_bytes", "")):
+        return known.unit
+    return {"ns": "ns", "pct": "%", "bytes": "byte"}.get(
+        column, next((unit for suffix, unit in _SUFFIXES if column.endswith(suffix)), "")
+    )
+
+
+def title(column: str, table: str = "") -> str:
+    """Return the words over a column; a duration's title in a documented table says host or GPU."""
+    known = _documented(column, table)
+    if known is not None and known.title:
+        return known.title
+    for suffix, unit in _SUFFIXES:
         if column.endswith(suffix):
-            return column[: -len(suffix)].replace("_", " ") + words
-    return {"pct": "share", "ns": "time", "value": "value"}.get(column, column.replace("_", " "))
+            return column.removesuffix(suffix).replace("_", " ") + (" %" if unit == "%" else "")
+    return {"pct": "share", "ns": "time"}.get(column, column.replace("_", " "))
 
 
 def show(frame: pd.DataFrame, table: str = "", *, limit: int | None = None) -> list[Shown]:
@@ -173,13 +85,13 @@ def show(frame: pd.DataFrame, table: str = "", *, limit: int | None = None) -> l
     for column in rows.columns:
         name = str(column)
         values = rows[column].tolist()
-        kind = _kind(name, rows[column])
+        kind = _kind(name, rows[column], _unit(name, table))
         if units is not None and name == "value":
             texts = [quantity(value, str(unit)) for value, unit in zip(values, units, strict=True)]
             out.append(Shown(name, "value", "number", texts, [_plain(value) for value in values]))
             continue
         if units is not None and name == "unit":
-            continue  # the values carry it
+            continue  # the values carry the unit
         texts = [_text(value, kind) for value in values]
         numbers: list[float | None] = [None] * len(values)
         if kind not in ("text", "name"):
@@ -188,18 +100,12 @@ def show(frame: pd.DataFrame, table: str = "", *, limit: int | None = None) -> l
     return out
 
 
-def _kind(column: str, values: pd.Series) -> Kind:
+def _kind(column: str, values: pd.Series, unit: str) -> Kind:
     import pandas as pd
 
     if not pd.api.types.is_numeric_dtype(values.dtype) or pd.api.types.is_bool_dtype(values.dtype):
         return "name" if column == "name" else "text"
-    if column.endswith("_ns") or column == "ns":
-        return "duration"
-    if column.endswith(("_pct", "pct")):
-        return "percent"
-    if column.endswith("bytes"):
-        return "bytes"
-    return "count" if pd.api.types.is_integer_dtype(values.dtype) else "number"
+    return _KINDS.get(unit) or ("count" if pd.api.types.is_integer_dtype(values.dtype) else "number")
 
 
 def missing(value: Any) -> bool:
@@ -241,7 +147,7 @@ def _text(value: Any, kind: Kind) -> str:
 
 
 def one_line(text: object) -> str:
-    """Return text without line breaks, and with a dot for what would change its look without being seen."""
+    """Return text on one line, with a dot for control and direction characters."""
     return " ".join(_UNSEEN.sub("·", str(text)).split())
 
 

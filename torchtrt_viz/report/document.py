@@ -1,6 +1,6 @@
-"""The frame around a report's sections: one HTML page that needs nothing from outside.
+"""The page around a report's sections: one HTML file that loads nothing from outside.
 
-The page's own policy forbids every request; only its one script, named by its hash, may run in it.
+Its content security policy forbids every request and allows only its one script, named by its hash.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A report in one file that opens offline: timeline, tables, what was repaired.
 
-Nothing in the page is fetched from anywhere, and its own policy forbids it; only the page's own script, named
-by its hash, may run in it.
+The page fetches nothing; its content security policy forbids it and allows only the page's own script, named
+by its hash.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from torchtrt_viz.analysis.catalogue import table as table_of
+from torchtrt_viz.analysis.catalogue import shown_in
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.model.trace_data import TraceData
@@ -27,34 +27,21 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "page", "write_html"]
 
-TABLES: dict[str, tuple[str, str]] = {
-    "questions": ("The six questions", "What was measured, what was not, and how to measure it."),
-    "summary": ("Summary", "Totals of the capture. Host and GPU figures are never added."),
-    "host_gpu": ("Host and GPU", "Where the time of the whole window went, on either side."),
-    "operators": (
-        "Operators (host)",
-        "Host time by name. Work that operators launched on the GPU is a column of its own, not part of it.",
-    ),
-    "kernels": (
-        "Kernels (GPU)",
-        "Device work by name: sums of durations, which is not wall time where streams overlap.",
-    ),
-    "delegates": ("Delegates", "Host time of every delegate's calls."),
-    "phases": ("Phases of delegate calls", "An enqueue's host time is launch overhead, not GPU time."),
-    "layers": ("Layers of engines", "Time by layer; the column says on which side it was spent."),
-}
+TABLES = shown_in("report")
+"""The tables of the page, in its order."""
 
 
 def page(
     trace: TraceData,
     *,
     title: str | None = None,
-    tables: Sequence[str] = tuple(TABLES),
+    tables: Sequence[str] | None = None,
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
     height: int | None = None,
 ) -> str:
     """Return the report as the text of one HTML page; the parameters are those of `write_html`."""
+    tables = tuple(TABLES) if tables is None else tables
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
         raise OptionError("tables", unknown, f"any of {', '.join(TABLES)}")
@@ -65,18 +52,19 @@ def page(
     data = payload(Scene.of(trace), max_spans=max_spans)
     sections = [timeline(data.text, data.left_out, height)]
     for name in tables:
-        frame: pd.DataFrame = table_of(trace, name)
+        frame = TABLES[name](trace)
         if name == "summary":
             frame = _without_folders(frame)
         if name == "questions":
             sections.append(_questions(frame))
         elif len(frame):
-            sections.append(table_section(name, *TABLES[name], frame, max_rows))
+            shown = TABLES[name]
+            sections.append(table_section(name, shown.title, shown.note, frame, max_rows))
     return document(
         title=heading,
         header=_header(trace, heading, known) + _warnings(trace),
         nav=[
-            (name, TABLES[name][0])
+            (name, TABLES[name].title)
             for name in tables
             if any(f'id="{name}"' in section for section in sections)
         ],
@@ -89,7 +77,7 @@ def write_html(
     path: str | PathLike[str],
     *,
     title: str | None = None,
-    tables: Sequence[str] = tuple(TABLES),
+    tables: Sequence[str] | None = None,
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
     height: int | None = None,
@@ -103,15 +91,15 @@ def write_html(
     title
         Heading; the file name of the trace by default.
     tables
-        Which tables to include, of ``questions``, ``summary``, ``host_gpu``, ``operators``, ``kernels``,
-        ``delegates``, ``phases``, ``layers``. Those without rows are left out.
+        Which tables to include and in which order, some of `TABLES`; None: all. Those without rows are left
+        out.
     max_spans
         Events that the timeline keeps one by one. In a longer trace the shortest spans are merged into blocks
         that say so, and the page says how many.
     max_rows
         Rows per table; the page says how many there are.
     height
-        Most height of the timeline's lanes in pixels; by default what suits the window.
+        Largest height of the timeline's lanes in pixels; by default it follows the window.
 
     Returns
     -------
@@ -159,7 +147,7 @@ def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def _questions(frame: pd.DataFrame) -> str:
-    """The six answers as prose: each with where it comes from, what is missing, and how to get it."""
+    """Return the six answers as prose: each with its source, what is missing, and how to measure it."""
     items = []
     for answer in frame.to_dict("records"):
         measured = str(answer["measured"])
@@ -173,8 +161,8 @@ def _questions(frame: pd.DataFrame) -> str:
             f'<li class="answer {escape(measured)}"><h3>{escape(answer["question"])}</h3>'
             f'<p>{escape(answer["answer"])}</p><p class="note">{escape(" · ".join(notes))}</p>{more}</li>'
         )
-    heading, text = TABLES["questions"]
+    shown = TABLES["questions"]
     return (
-        f'<section id="questions"><h2>{escape(heading)}</h2><p class="note">{escape(text)}</p>'
+        f'<section id="questions"><h2>{escape(shown.title)}</h2><p class="note">{escape(shown.note)}</p>'
         f'<ol class="answers">{"".join(items)}</ol></section>'
     )

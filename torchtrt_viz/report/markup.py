@@ -1,4 +1,4 @@
-"""Tables and facts as HTML. Every text is escaped: names come from files that nobody vouches for."""
+"""Tables and facts as HTML. Every text is escaped: names come from files that cannot be trusted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a page says about where a trace comes from.
 
-Traces carry whatever their producers put into them; public ones have been seen with whole environments,
-tokens included. A page is made to be handed on, so only what is named here goes into it.
+Traces carry whatever their producers put into them; some public ones hold whole environments, tokens
+included. Pages are passed on to other people, so only the entries named here go into one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _begin(trace: TraceData) -> str | None:
 
 
 def warnings_of(trace: TraceData, limit: int = 100) -> list[str]:
-    """Return what the loader mended, left out or could not know, as sentences; file names without folders."""
+    """Return the loader's warnings as sentences; file names are without their folders."""
     out = []
     repairs: list[Any] = list(trace.meta.get("warnings") or [])
     for repair in repairs[:limit]:

@@ -1,7 +1,7 @@
-"""The data of a timeline for a page that has no kernel behind it: compact, whole, and honest about its limit.
+"""The timeline data of a page without a kernel: compact, and complete up to a stated limit.
 
-A page holds up to ``max_spans`` events as they are. In a longer trace the shortest spans give way: neighbours
-of one lane are merged into blocks that say how many spans they stand for and how much of the block is busy.
+A page holds up to ``max_spans`` events as they are. In a longer trace the shortest spans are merged:
+neighbours of one lane become blocks that say how many spans they stand for and how much of the block is busy.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
+from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, minimap
+from torchtrt_viz.scene.wire import pack
 
 __all__ = ["DEFAULT_MAX_SPANS", "Payload", "payload"]
 
@@ -27,8 +29,8 @@ _MAX_COUNTER_POINTS = 200_000
 _MAX_ARGS = 20_000
 _MAX_ARGS_BYTES = 3_000_000
 
-# Details that say what was computed. Everything else (paths, environment, requests' texts, tensors' values)
-# stays out of a page that may be handed on.
+# Details that say what was computed. Everything else (paths, environment, request texts, tensor values) stays
+# out of a page that may be passed on.
 ARG_KEYS = frozenset(
     {
         *("Input Dims", "Input type", "Input Strides", "Concrete Inputs", "Sequence number", "Fwd thread id"),
@@ -58,32 +60,31 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
     columns, merged, blocks, threshold = _columns(scene, max_spans)
     drawn = ~scene.lane_is_cover
     events = int((columns["lane_end"][drawn] - columns["lane_begin"][drawn]).sum()) - blocks
-    arrays: list[tuple[str, bytes]] = []
-    for key in ("start", "dur", "row"):
-        arrays.append((key, _planes(np.diff(columns[key], prepend=0) if key != "dur" else columns[key])))
-    arrays.append(("name", _planes(columns["name"])))
-    if blocks:
-        arrays.append(("share", columns["share"].astype(np.uint8).tobytes()))
-        arrays.append(("stands", _planes(columns["stands"])))
     known = columns["row"] < _events(scene)
     own, iteration = _more(scene, columns["row"][known])
-    spread = np.zeros(len(columns["row"]), np.int64)
-    spread[known] = columns["dur"][known] - own
-    arrays.append(("covered", _planes(spread)))
-    spread = np.full(len(columns["row"]), -1, np.int64)
-    spread[known] = iteration
-    arrays.append(("iteration", _planes(spread)))
-    source, target, names, flows_left = _flows(scene, columns["row"])
-    arrays += [
-        ("flow_source", _planes(np.diff(source, prepend=0))),
-        ("flow_target", _planes(np.diff(target, prepend=0))),
-        ("flow_name", _planes(names[0])),
-    ]
+    columns["covered"] = np.zeros(len(columns["row"]), np.int64)
+    columns["covered"][known] = columns["dur"][known] - own
+    columns["iteration"] = np.full(len(columns["row"]), -1, np.int64)
+    columns["iteration"][known] = iteration
+    source, target, (flow_name, flow_names), flows_left = _flows(scene, columns["row"])
     host, gpu = minimap(scene)
-    arrays += [("host", _shares(host)), ("gpu", _shares(gpu))]
+    counters, samples, counter_note = _counters(scene)
+    frame, data = pack(
+        "page",
+        {
+            **columns,
+            **samples,
+            "host_busy": _shares(host),
+            "gpu_busy": _shares(gpu),
+            "name_color": scene.name_color,
+            "name_kind": scene.name_kind,
+            "flow_source": source,
+            "flow_target": target,
+            "flow_name": flow_name,
+        },
+    )
     used = set(np.unique(columns["name"]).tolist())
     texts = [name if code in used else "" for code, name in enumerate(scene.names)]
-    counters, counter_note = _counters(scene)
     words = []
     if merged:
         words.append(f"{merged:,} spans shorter than {threshold:,} ns are merged into {blocks:,} blocks")
@@ -99,49 +100,30 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
         "tracks": [track.to_dict() for track in scene.tracks],
         "kinds": [*schema.KINDS, "event"],
         "names": texts,
-        "name_kind": scene.name_kind.tolist(),
-        "name_color": scene.name_color.tolist(),
-        "flow_names": names[1],
+        "flow_names": flow_names,
         "events": events,
-        "all_events": _events(scene),
         "aggregates": aggregates(scene),
         "counters": counters,
-        "lane_begin": columns["lane_begin"].tolist(),
-        "lane_end": columns["lane_end"].tolist(),
         "left_out": left_out,
         "note": scene.note,
         "args": _args(scene, columns["row"][known], columns["dur"][known]),
-        "arrays": [[name, len(data)] for name, data in arrays],
+        "frame": frame,
     }
     body = json.dumps(head, separators=(",", ":")).encode()
-    raw = len(body).to_bytes(8, "little") + body + b"".join(data for _, data in arrays)
+    body += b" " * (-len(body) % 8)  # the columns behind it stay aligned
     packed = zlib.compressobj(6, zlib.DEFLATED, 31)
-    data = packed.compress(raw) + packed.flush()
-    return Payload(base64.b64encode(data).decode("ascii"), events, merged, left_out)
+    made = [packed.compress(part) for part in (len(body).to_bytes(8, "little"), body, data)]
+    text = base64.b64encode(b"".join([*made, packed.flush()])).decode("ascii")
+    return Payload(text, events, merged, left_out)
 
 
 def _events(scene: Scene) -> int:
     return scene.blocks[-1].end if scene.blocks else 0
 
 
-def _planes(values: NDArray[Any]) -> bytes:
-    """Encode whole numbers: sign in the lowest bit, then byte plane after byte plane, most of them zeros.
-
-    The first byte says how many planes follow.
-    """
-    signed = values.astype(np.int64)
-    folded = ((signed << 1) ^ (signed >> 63)).astype("<u8")
-    most = int(folded.max(initial=0))
-    planes = max(1, (most.bit_length() + 7) // 8)
-    if planes > 7:
-        raise ValueError("times of more than 2^54 ns (200 days) from the first event do not fit into a page")
-    bytes_ = folded.view(np.uint8).reshape(-1, 8)[:, :planes]
-    return bytes([planes]) + bytes_.T.tobytes()
-
-
-def _shares(values: NDArray[np.float32]) -> bytes:
+def _shares(values: NDArray[np.float32]) -> NDArray[np.uint8]:
     shares: NDArray[np.uint8] = np.ceil(values * 255).astype(np.uint8)
-    return shares.tobytes()
+    return shares
 
 
 def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int, int, int]:
@@ -156,7 +138,7 @@ def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int
         "lane_begin": scene.lane_begin.astype(np.int64),
         "lane_end": scene.lane_end.astype(np.int64),
     }
-    if _events(scene) <= max_spans:  # what stands for collapsed tracks comes on top
+    if _events(scene) <= max_spans:  # the lanes of collapsed tracks come on top
         return columns, 0, 0, 0
     order = np.concatenate([np.arange(b, e) for b, e in zip(scene.lane_begin, scene.lane_end, strict=True)])
     lane = np.repeat(
@@ -184,7 +166,7 @@ def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int
             "dur": extent,
             "name": name[longest],
             "row": merged_row,
-            "share": share,
+            "share": share.astype(np.uint8),
             "stands": stands,
             "lane_begin": ends - counts,
             "lane_end": ends,
@@ -284,20 +266,27 @@ def _flows(
     return source[:_MAX_FLOWS], target[:_MAX_FLOWS], (code[:_MAX_FLOWS], names), left
 
 
-def _counters(scene: Scene) -> tuple[list[dict[str, Any]], str]:
-    from torchtrt_viz.scene.counters import counter_series
-
-    out = []
+def _counters(scene: Scene) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any]], str]:
+    """Return what each counter is, the samples of all of them in columns, and what is left out."""
+    kept = []
     points = 0
     dropped = 0
     for series in counter_series(scene.parts):
         points += len(series.ts_ns)
         if points > _MAX_COUNTER_POINTS:
             dropped += 1
-            continue
-        value = [float(v) if np.isfinite(v) else None for v in series.value]
-        out.append({**series.to_dict(), "ts": (series.ts_ns - scene.origin_ns).tolist(), "value": value})
-    return out, f"{dropped} counters are left out" if dropped else ""
+        else:
+            kept.append(series)
+    values = np.concatenate([np.empty(0), *(series.value for series in kept)]).astype(np.float64)
+    samples = {
+        "counter_end": np.cumsum(np.array([len(series.ts_ns) for series in kept], np.int64)),
+        "counter_time": np.concatenate(
+            [np.empty(0, np.int64), *(series.ts_ns - scene.origin_ns for series in kept)]
+        ),
+        "counter_value": np.where(np.isfinite(values), values, np.nan),
+    }
+    note = f"{dropped} counters are left out" if dropped else ""
+    return [series.to_dict() for series in kept], samples, note
 
 
 def _args(scene: Scene, rows: NDArray[np.int64], dur: NDArray[np.int64]) -> dict[str, dict[str, str]]:

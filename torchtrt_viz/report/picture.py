@@ -1,7 +1,7 @@
 """A timeline as SVG, drawn without a browser: for papers, issues and reports.
 
-The same scene, lanes and level of detail as in the widget. Spans narrower than a pixel are drawn as pixel
-columns whose strength is the share that is busy.
+Scene, lanes and level of detail are those of the widget. Spans narrower than a pixel are drawn as pixel
+columns whose opacity is the busy share.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a page says about where a session comes from, and about ranks that are not whole.
+"""What a page says about a session's origin, and about ranks that are damaged or missing.
 
-As with traces, only what is named here goes into a page that may be handed on; files are named without the
+As with traces, only what is named here goes into a page that may be passed on; files are named without the
 folders above the session.
 """
 
@@ -137,10 +137,10 @@ def without_folders(text: str, paths: Iterable[str]) -> str:
 
 
 def artifact_link(artifact: object, page: str | PathLike[str] | None) -> str | None:
-    """Return the address of a recording relative to the page; None where it lies too far from it to say.
+    """Return the address of a recording relative to the page; None when it is too far away for a link.
 
-    A page beside the session or inside of it leads to the recordings; one that was written elsewhere would
-    tell folders that are nobody's business.
+    A page inside the session's folder or beside it links to the recordings; one written elsewhere would
+    reveal folder names that do not belong in it.
     """
     if page is None:
         return None

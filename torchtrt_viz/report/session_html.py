@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
 from torchtrt_viz.analysis.session.imbalance import collective_totals, step_imbalance
 from torchtrt_viz.analysis.session.rank_overview import overview
 from torchtrt_viz.errors import OptionError, TorchTrtVizError
@@ -47,40 +48,8 @@ _MOST_TIMELINES = 64
 _MOST_STRIPS = 64
 _MOST_BAD = 200
 
-SECTIONS: dict[str, tuple[str, str]] = {
-    "roles": (
-        "Roles side by side",
-        "Prefill against decode. Steps are host time by each rank's own clock. Host and GPU figures stand "
-        "beside each other and are never added.",
-    ),
-    "by_role": (
-        "Operators by role (host)",
-        "Self host time: share of the role's own, and of one call on average.",
-    ),
-    "operators": (
-        "Operators over ranks (host)",
-        "Host time by name, summed over ranks: work, not wall time, because ranks run at the same time.",
-    ),
-    "stragglers": (
-        "Ranks that others wait for, or that are behind",
-        "All ranks leave a collective together, so the one that is in it for the shortest time came last: no "
-        "common clock is needed. Where ranks do not meet in collectives, their steps tell.",
-    ),
-    "steps": (
-        "Imbalance per step (host)",
-        "Steps of equal number over the ranks of a role: equal counts, not the same moment.",
-    ),
-    "collectives": ("Imbalance in collectives", "Time that ranks spent waiting for the last one to enter."),
-    "skew": (
-        "Collectives on devices (GPU)",
-        "The last rank's kernel is the transfer; what the others take longer is waiting. Worst waits first.",
-    ),
-    "requests": (
-        "Requests over prefill and decode (host)",
-        "Host time of the ranges that name a request, summed over its ranks; a range that a batch shares "
-        "counts in full for each of its requests.",
-    ),
-}
+SECTIONS = shown_in("report", SESSION_TABLES)
+"""The tables of the page, in its order."""
 
 
 def session_page(
@@ -109,7 +78,7 @@ def session_page(
         made = overview(session, progress)
     except TorchTrtVizError:
         if len(session) and not (session.ranks["state"] == "ok").any():
-            made = None  # a page about nothing but damage is still what the user needs
+            made = None  # the user needs the page even if it only reports damage
         else:
             raise
     heading = title or session_name(session)
@@ -126,10 +95,12 @@ def session_page(
         )
         for name, frame in _frames(made).items():
             if len(frame):
-                heading_, words = SECTIONS[name]
+                section = SECTIONS[name]
+                heading_, words = section.title, section.note
                 if name == "roles" and made.roles["role"].isna().all():
                     heading_, words = "All ranks together", words.removeprefix("Prefill against decode. ")
-                body = table_section(name, heading_, words, frame, max_rows, f"session_{name}")
+                titles = (section.shown or section.schema).name
+                body = table_section(name, heading_, words, frame, max_rows, titles)
                 sections.append((name, heading_, body))
     shown = [(name, words, body) for name, words, body in sections if body]
     synthetic = made is not None and bool(made.totals["synthetic"].any())
@@ -143,7 +114,19 @@ def session_page(
     )
 
 
-def write_session_html(session: SessionData, path: str | PathLike[str], **options: object) -> Path:
+def write_session_html(
+    session: SessionData,
+    path: str | PathLike[str],
+    *,
+    title: str | None = None,
+    ranks: Sequence[int] | None = None,
+    timelines: int = DEFAULT_TIMELINES,
+    align: Align = None,
+    max_spans: int = DEFAULT_MAX_SPANS,
+    max_rows: int = 500,
+    height: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
     """Write a session's report: one page that opens from disk, without a network or a kernel.
 
     Every trace is read once for the tables, and a few again for the timeline.
@@ -176,9 +159,21 @@ def write_session_html(session: SessionData, path: str | PathLike[str], **option
     Notes
     -----
     Of metadata only a fixed list goes into the page: see :mod:`torchtrt_viz.report.session_facts`. A session
-    whose recordings are all damaged has a page, too: it says so.
+    whose recordings are all damaged gets a page too, which says so.
     """
-    return write_atomically(path, session_page(session, path=path, **options))  # type: ignore[arg-type]
+    text = session_page(
+        session,
+        title=title,
+        ranks=ranks,
+        timelines=timelines,
+        align=align,
+        max_spans=max_spans,
+        max_rows=max_rows,
+        height=height,
+        path=path,
+        progress=progress,
+    )
+    return write_atomically(path, text)
 
 
 def _rows_of(session: SessionData, ranks: Sequence[int]) -> list[int]:
@@ -201,7 +196,7 @@ def _rows_of(session: SessionData, ranks: Sequence[int]) -> list[int]:
 
 
 def _health(session: SessionData, page: str | PathLike[str] | None) -> str:
-    """Say at the top whether everything is there and whole."""
+    """Say at the top whether every recording is present and undamaged."""
     bad, absent = not_whole(session), not_here(session)
     if not len(bad) and not absent:
         count = len(session)
@@ -217,12 +212,12 @@ def _health(session: SessionData, page: str | PathLike[str] | None) -> str:
         )
     if absent:
         parts.append(f"<strong>{escape(absent)}.</strong>")
-    rows = table(bad.dropna(axis=1, how="all"), "session_health", limit=_MOST_BAD, searchable=False)
+    rows = table(bad.dropna(axis=1, how="all"), "session.ranks", limit=_MOST_BAD, searchable=False)
     return f'<div class="health bad">{"<br>".join(parts)}{rows if len(bad) else ""}</div>'
 
 
 def _warnings(session: SessionData) -> str:
-    """What loading the folder mended or doubted, apart from ranks that are not whole."""
+    """Return the warnings of loading the folder, except those about damaged or missing ranks."""
     found = [w for w in session.meta["warnings"] if w.code not in ("missing_rank", "damaged_rank")]
     if not found:
         return ""
@@ -267,7 +262,7 @@ def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | Path
         "Totals of each recording. Host time of operators is summed over threads; GPU figures are unions "
         f"over a device's streams.{lead}"
     )
-    body = table(frame, "session_ranks", limit=max_rows, searchable=False, links=links)
+    body = table(frame, "session.totals", limit=max_rows, searchable=False, links=links)
     find = (
         '<input class="filter" type="search" placeholder="filter rows" aria-label="filter rows">'
         if len(frame) > 8
@@ -320,4 +315,4 @@ def _frames(made: Overview) -> dict[str, pd.DataFrame]:
     }
     if not (made.ranks["role"].notna().any()):
         del frames["by_role"]
-    return {name: plain(frame) for name, frame in frames.items()}
+    return {name: plain(frames[name]) for name in SECTIONS if name in frames}

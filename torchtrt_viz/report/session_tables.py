@@ -1,4 +1,4 @@
-"""Tables of a session made ready for people: without columns that say the same in every row."""
+"""Tables of a session prepared for display: without columns that have the same value in every row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ONE_IS_ENOUGH = ("session", "role", "instance", "host", "cycle", "stage")
 
 
 def plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out what tells no rows apart: the only session, host, cycle; roles and stages nobody has."""
+    """Leave out columns that distinguish no rows: a single session, host or cycle, empty roles and stages."""
     same = [
         column
         for column in _ONE_IS_ENOUGH
@@ -71,19 +71,19 @@ def role_columns(by_role: pd.DataFrame) -> pd.DataFrame:
 
 
 def operators_table(operators: pd.DataFrame) -> pd.DataFrame:
-    """Return the operators with what tells of uneven work beside their time."""
+    """Return the operators, with measures of uneven work beside their time."""
     first = [c for c in operators.columns if c not in ("rank_mean_ns", "rank_min_ns", "total_ns")]
     return operators[[*first, "rank_mean_ns", "rank_min_ns", "total_ns"]]
 
 
 def stragglers_table(stragglers: pd.DataFrame) -> pd.DataFrame:
-    """Return the ranks that waiting or steps say something about: none where nothing can be compared."""
+    """Return the ranks with known waits or steps; none when there is nothing to compare."""
     known = stragglers["waited_for_ns"].notna() | stragglers["steps"].notna()
     return stragglers[known]
 
 
 def skew_table(skew: pd.DataFrame) -> pd.DataFrame:
-    """Return the collectives by the longest wait, groups by their names where these tell them apart."""
+    """Return the collectives by longest wait, groups by name where the names are distinct."""
     out = skew.sort_values("max_wait_ns", ascending=False, kind="stable")
     named = out.drop_duplicates(["group", "group_ranks"])["group"]
     return out.drop(columns=["group_ranks"]) if named.notna().all() and named.is_unique else out

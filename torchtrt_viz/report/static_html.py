@@ -1,4 +1,4 @@
-"""A picture of a trace in plain markup, for places where no script runs.
+"""A static picture of a trace in plain markup, for viewers that run no scripts.
 
 Notebook viewers drop scripts, style sheets and inline SVG from outputs that they do not trust, and keep
 elements with inline styles: so the strip of tracks is made of these. The text form is for terminals.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchtrt_viz.analysis.catalogue import table as table_of
+from torchtrt_viz.analysis.catalogue import Table, shown_in
 from torchtrt_viz.analysis.core.humanize import count
 from torchtrt_viz.report.columns import duration, one_line, show
 from torchtrt_viz.report.markup import escape
@@ -31,16 +31,6 @@ _COLORS = {"host": ((47, 109, 181), "HOST time"), "gpu": ((196, 86, 11), "GPU ti
 SYNTHETIC = (
     ' <span style="background:#b3005e;color:#fff;padding:0 6px;border-radius:3px">SYNTHETIC DATA</span>'
 )
-_TOP_COLUMNS = {
-    "operators": ["name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns"],
-    "kernels": ["name", "calls", "total_ns", "total_pct", "mean_ns"],
-    "layers": ["engine", "name", "type", "precision", "domain", "calls", "mean_ns", "pct"],
-}
-_HEADINGS = {
-    "operators": "Operators by host time of their own",
-    "kernels": "Kernels by sum of GPU time",
-    "layers": "Layers of engines by their time",
-}
 
 
 def static_html(trace: TraceData, *, tracks: int = 12, rows: int = 10) -> str:
@@ -58,10 +48,10 @@ def static_html(trace: TraceData, *, tracks: int = 12, rows: int = 10) -> str:
     if trace.meta.get("synthetic"):
         parts.append(SYNTHETIC)
     parts += [_strip(scene, section, tracks) for section in ("host", "gpu")]
-    for name in _TOP_COLUMNS:
-        frame = _top(trace, name, rows)
+    for name, table in shown_in("picture").items():
+        frame = _top(trace, table, rows)
         if frame is not None:
-            parts.append(table_html(frame, name, heading=_HEADINGS[name], rows=rows))
+            parts.append(table_html(frame, name, heading=table.title, rows=rows))
     notes = warnings_of(trace, limit=5)
     if notes:
         items = "".join(f"<li>{escape(note)}</li>" for note in notes)
@@ -95,10 +85,10 @@ def static_text(trace: TraceData, *, rows: int = 10, width: int = 64) -> str:
             lines.append(f"  {_cut(track.label, 24):<24} |{bar}| {duration(track.busy_ns)} busy")
         if left:
             lines.append(f"  {left} more tracks")
-    for name in _TOP_COLUMNS:
-        frame = _top(trace, name, rows)
+    for name, table in shown_in("picture").items():
+        frame = _top(trace, table, rows)
         if frame is not None:
-            lines += [_HEADINGS[name], *_aligned(frame, name)]
+            lines += [table.title, *_aligned(frame, name)]
     lines += [f"warning: {note}" for note in warnings_of(trace, limit=5)]
     return "\n".join(lines)
 
@@ -161,17 +151,16 @@ def _strip(scene: Scene, section: str, limit: int) -> str:
     return "".join(out)
 
 
-def _top(trace: TraceData, name: str, rows: int) -> pd.DataFrame | None:
-    frame = table_of(trace, name)
+def _top(trace: TraceData, table: Table, rows: int) -> pd.DataFrame | None:
+    frame = table(trace)
     if frame.empty:
         return None
-    known = [column for column in _TOP_COLUMNS[name] if column in frame.columns]
-    kept = [column for column in known if not frame[column].isna().all()]
+    kept = [column for column in table.brief if not frame[column].isna().all()]
     return frame[kept].head(rows)
 
 
 def table_html(frame: pd.DataFrame, name: str, *, heading: str = "", rows: int = 10) -> str:
-    """Return the first rows of a table, without columns of nothing, as markup that survives every sanitiser.
+    """Return the first rows of a table, without empty columns, as markup that survives every sanitiser.
 
     Parameters
     ----------

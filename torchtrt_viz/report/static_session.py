@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
 from torchtrt_viz.report.markup import escape
 from torchtrt_viz.report.session_facts import not_here, not_whole, session_facts
 from torchtrt_viz.report.session_tables import operators_table, plain, stragglers_table
@@ -39,7 +40,7 @@ def session_static_html(session: SessionData, made: Overview | None, *, rows: in
     if made is None:
         ranks = session.ranks
         frame = plain(ranks[[c for c in _RANK_COLUMNS if c in ranks]])
-        parts.append(table_html(frame, "session_ranks", heading="Ranks", rows=rows))
+        parts.append(table_html(frame, "session.ranks", heading="Ranks", rows=rows))
         parts.append("<div>session.overview() reads the ranks; this summary then shows what they hold.</div>")
     else:
         found = "".join(f"<li>{escape(text)}</li>" for text in made.explain()["finding"])
@@ -51,14 +52,12 @@ def session_static_html(session: SessionData, made: Overview | None, *, rows: in
         more = len(made.totals) - _MOST_STRIPS
         if more > 0:
             parts.append(f"<div>{more:,} more recordings are not drawn</div>")
-        for frame, name, heading in (
-            (made.roles, "session_roles", "Roles side by side"),
-            (stragglers_table(made.stragglers), "session_stragglers", "Ranks that others wait for"),
-            (operators_table(made.operators), "session_operators", "Operators over ranks (host)"),
-            (made.requests, "session_requests", "Requests over prefill and decode (host)"),
-        ):
+        ready = {"stragglers": stragglers_table, "operators": operators_table}
+        for name, table in shown_in("picture", SESSION_TABLES).items():
+            frame = getattr(made, name)
+            frame = ready[name](frame) if name in ready else frame
             if len(frame):
-                parts.append(table_html(plain(frame), name, heading=heading, rows=rows))
+                parts.append(table_html(plain(frame), table.schema.name, heading=table.title, rows=rows))
     parts.append("</div>")
     return "".join(parts)
 
@@ -70,7 +69,7 @@ def _health(session: SessionData, rows: int) -> str:
         words.insert(0, f"{len(bad):,} of {len(session):,} recordings are not whole")
     if not words:
         return ""
-    frame = table_html(bad, "session_health", rows=rows) if len(bad) else ""
+    frame = table_html(bad, "session.ranks", rows=rows) if len(bad) else ""
     told = "<br>".join(words)
     return (
         f'<div style="border-left:4px solid #b3005e;padding-left:8px;margin:6px 0"><b>{told}</b>{frame}</div>'

@@ -1,4 +1,4 @@
-"""Busy shares of many ranks as strips of plain markup: they show where no script and no image does."""
+"""Busy shares of many ranks as strips of plain markup, for viewers that show neither scripts nor images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as files: csv, parquet, xlsx, markdown, text; every header names its unit."""
+"""Write tables to files: csv, parquet, xlsx, markdown, text; every header names its unit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchtrt_viz.scene import assets
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FORMATS", "copy_table", "to_markdown", "with_units", "write_table"]
+__all__ = ["FORMATS", "to_markdown", "with_units", "write_table"]
 
 FORMATS: tuple[str, ...] = (".csv", ".tsv", ".parquet", ".xlsx", ".md", ".html", ".json")
 
@@ -117,25 +117,6 @@ def to_markdown(frame: pd.DataFrame, name: str = "") -> str:
     return "\n".join([line(0), rule, *(line(row) for row in range(1, len(frame) + 1))]) + "\n"
 
 
-def copy_table(frame: pd.DataFrame) -> None:
-    """Put the table on the clipboard, tab separated with units in the headers, ready for a spreadsheet.
-
-    Raises
-    ------
-    OSError
-        On machines without a clipboard, such as servers.
-    """
-    import pandas as pd
-
-    try:
-        _guarded(with_units(frame)).to_clipboard(index=False)
-    except pd.errors.PyperclipException as error:
-        raise OSError(
-            "there is no clipboard on the kernel's machine; write_table(frame, 'table.csv') writes a file, "
-            "and the table widget copies through the browser"
-        ) from error
-
-
 def _cell(text: str) -> str:
     line = one_line(text)
     return line.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
@@ -150,7 +131,7 @@ def _text(value: Any) -> Any:
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Replace what has no place in a column of a file (mappings, lists, mixed values) by text."""
+    """Turn values that a file's column cannot hold (mappings, lists, mixed values) into text."""
     out = table.copy()
     for column in out.columns:
         if out[column].dtype == object:
@@ -187,7 +168,7 @@ def _write_parquet(table: pd.DataFrame, file: Path) -> None:
     try:
         importlib.import_module("pyarrow")
     except ImportError as error:
-        # releases of pyarrow and numpy that do not fit together install all the same
+        # incompatible releases of pyarrow and numpy can be installed together
         raise TorchTrtVizError(
             f"pyarrow, which writes Parquet, cannot be used: {error}. Install a release of it that fits, or "
             "choose another format"
@@ -219,4 +200,4 @@ def _write_sheet(table: pd.DataFrame, file: Path, name: str) -> None:
             sheet.column_dimensions[cells[0].column_letter].width = min(60, max(9, longest + 2))
             for cell in cells:
                 if isinstance(cell.value, str):
-                    cell.data_type = "s"  # text, whatever it begins with
+                    cell.data_type = "s"  # text, even if it begins like a formula

@@ -50,6 +50,7 @@ def _recorded_build() -> dict[str, str] | None:
     import json
     from pathlib import Path
 
+    # the folder of the compiled modules, wherever the package lies
     import torchtrt_viz._native as package
 
     path = Path(next(iter(package.__path__))) / "built_with.json"

@@ -1,1 +1,1 @@
-"""What a timeline draws, with no widget and no page in sight: reports and widgets are made from it."""
+"""What a timeline draws, independent of widgets and pages; both are made from it."""

@@ -1,4 +1,4 @@
-"""Counters as lanes: per pixel column the lowest and the highest value that held in it."""
+"""Counters as lanes: the lowest and the highest value of each pixel column."""
 
 from __future__ import annotations
 

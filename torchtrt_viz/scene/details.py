@@ -1,4 +1,4 @@
-"""What a timeline says about one event: every field in words, its arguments, and what it is linked to."""
+"""The details of one event in a timeline: every field in words, its arguments, and its links."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`Scene`: what a timeline draws, built once from a trace and never changed.
 
 A scene lays out the events of one trace, or of several (ranks), in lanes and indexes them natively. It knows
-nothing of widgets: the notebook widget, the HTML report and the SVG picture ask the same scene.
+nothing of widgets: the notebook widget, the HTML report and the SVG picture all use it.
 
 Rows of a scene number its events: first the spans of the first trace, then its instants, then the next
 trace's. `Scene.spans` and `Scene.locate` translate between them and the frames.
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model import schema
+from torchtrt_viz.model.trace_data import TraceData
 from torchtrt_viz.scene.tracks import Track, TrackKey, arrange
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Place:
 
 @dataclass
 class _Columns:
-    """The index's input while it is put together."""
+    """Input of the index, being collected."""
 
     track: list[NDArray[np.int32]] = field(default_factory=list)
     start: list[NDArray[np.int64]] = field(default_factory=list)
@@ -157,9 +158,7 @@ class Scene:
         self.end_ns: int
         self.origin_ns, self.end_ns = self.index.bounds
         self.keys = keys
-        self.lane_track, self.lane_sub, lane_kind, self.lane_begin, self.lane_end, self.lane_busy = (
-            self.index.lanes()
-        )
+        self.lane_track, _, lane_kind, self.lane_begin, self.lane_end, self.lane_busy = self.index.lanes()
         self.lane_is_cover = lane_kind == 1
         self.tracks: list[Track] = arrange(self.parts, keys, self)
 
@@ -176,8 +175,6 @@ class Scene:
         OptionError
             For an unknown ``align``, and for more traces than a screen can hold.
         """
-        from torchtrt_viz.model.trace_data import TraceData
-
         if isinstance(what, Scene):
             return what
         if align not in ("clock", "start"):

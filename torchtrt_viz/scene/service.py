@@ -1,9 +1,10 @@
-"""Answers to what the front end of a timeline asks: plain data and binary buffers, no widget in sight.
+"""Answers requests of a timeline's front end with plain data and binary buffers, independent of any widget.
 
-Requests and answers are JSON objects; arrays travel beside them as little-endian buffers. Times on the wire
-count from the scene's origin, so that they are exact in a double. What the front end asks at one moment comes
-as one ``batch``, and an answer that names an event brings what is to be shown of it: in a notebook a message
-costs far more time than what it asks for.
+Requests and answers are JSON objects. An answer with a ``frame`` has columns, which travel beside it in one
+buffer; :mod:`torchtrt_viz.scene.wire` says which and how. Times on the wire count from the scene's origin,
+so that they are exact in a double. What the front end asks at one moment comes as one ``batch``, and an
+answer that names an event brings what is to be shown of it: in a notebook a message costs far more time than
+what it asks for.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from torchtrt_viz.model import schema
 from torchtrt_viz.scene.counters import CounterSeries, counter_series
 from torchtrt_viz.scene.details import details, links
 from torchtrt_viz.scene.scene import Place, Rows, Scene
+from torchtrt_viz.scene.wire import pack
 
 __all__ = ["Answer", "Service", "aggregates", "minimap"]
 
-Answer = tuple[dict[str, Any], list[Any]]
+Answer = tuple[dict[str, Any], list[bytes]]
 WIDE_PX = 24
 MAX_AGGREGATES = 300
 _MINIMAP_WIDTH = 1200
-_NAMES_AT_ONCE = 1_000_000  # characters of names that are sent without being asked for
+_NAMES_AT_ONCE = 1_000_000  # characters of names that are sent unasked
 _TOP_NAMES = 60
 
 
@@ -39,7 +41,7 @@ class Service:
     scene
         What is drawn.
     whole_limit
-        Up to so many events are sent whole when the front end opens, so that it needs no kernel to zoom.
+        Up to so many events are sent at once when the front end opens; zooming then needs no kernel.
 
     Notes
     -----
@@ -74,7 +76,7 @@ class Service:
         }
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Answer one request; the answer to one that cannot be served has an ``error``."""
+        """Answer one request; an invalid request gets an answer with ``error``."""
         op = request.get("op")
         handler = self._ops.get(op) if isinstance(op, str) else None
         if handler is None:
@@ -134,14 +136,14 @@ class Service:
     # -- requests ------------------------------------------------------------------------------------
 
     def _batch(self, request: dict[str, Any]) -> Answer:
-        """Answer several requests in their order; ``buffers`` of each answer says how many are its own."""
+        """Answer several requests in their order; the buffers are those of the answers with a ``frame``."""
         answers: list[dict[str, Any]] = []
-        buffers: list[Any] = []
+        buffers: list[bytes] = []
         for one in request["requests"]:
             if one.get("op") == "batch":
                 raise ValueError("a batch cannot hold another")
             answer, own = self.answer(one)
-            answers.append({**answer, "buffers": len(own)})
+            answers.append(answer)
             buffers += own
         return {"answers": answers}, buffers
 
@@ -164,18 +166,24 @@ class Service:
             "note": scene.note,
         }
         host, gpu = minimap(scene)
-        buffers: list[Any] = [host, gpu, scene.name_color, scene.name_kind]
+        columns: dict[str, NDArray[Any]] = {
+            "host_busy": host,
+            "gpu_busy": gpu,
+            "name_color": scene.name_color,
+            "name_kind": scene.name_kind,
+        }
         if whole:
             start, dur, name, row = scene.index.whole()
-            buffers += [
-                (start - scene.origin_ns).astype(np.float64),
-                dur.astype(np.float64),
-                name,
-                row,
-                scene.lane_begin,
-                scene.lane_end,
-            ]
-        return info, buffers
+            columns |= {
+                "start": (start - scene.origin_ns).astype(np.float64),
+                "dur": dur.astype(np.float64),
+                "name": name,
+                "row": row,
+                "lane_begin": scene.lane_begin,
+                "lane_end": scene.lane_end,
+            }
+        frame, data = pack("open", columns)
+        return {**info, "frame": frame}, [data]
 
     def _view(self, request: dict[str, Any]) -> Answer:
         scene = self.scene
@@ -187,25 +195,29 @@ class Service:
         found: dict[str, Any] = scene.index.view(
             t0, t1, width, lanes, max(64, width // 4), max(1, int(px * WIDE_PX)), names, rows
         )
-        buffers = [
-            found["mode"],
-            found["span_begin"],
-            (found["span_start"] - t0).astype(np.float32),
-            found["span_dur"].astype(np.float32),
-            found["span_row"],
-            found["span_name"],
-            found["span_marked"],
-            found["column_busy"],
-            found["column_name"],
-            found["column_marked"],
-            found["names"],
-        ]
+        frame, data = pack(
+            "view",
+            {
+                "mode": found["mode"],
+                "span_begin": found["span_begin"],
+                "start": (found["span_start"] - t0).astype(np.float32),
+                "dur": found["span_dur"].astype(np.float32),
+                "row": found["span_row"],
+                "name": found["span_name"],
+                "marked": found["span_marked"],
+                "cell_busy": found["column_busy"],
+                "cell_name": found["column_name"],
+                "cell_marked": found["column_marked"],
+                "names": found["names"],
+            },
+        )
         return {
             "t0": t0 - scene.origin_ns,
             "t1": t1 - scene.origin_ns,
             "width": width,
             "marked": names is not None or rows is not None,
-        }, buffers
+            "frame": frame,
+        }, [data]
 
     def _range(self, request: dict[str, Any]) -> tuple[int, int]:
         """Times of a request on the scene's clock; views reach a little beyond both ends, not further."""
@@ -234,7 +246,7 @@ class Service:
         return {"place": self._place(self.scene.locate(int(request["row"])))}, []
 
     def _found(self, found: tuple[int, int, int, int] | None) -> dict[str, Any]:
-        """Return a place, and what the front end shows of what it has chosen."""
+        """Return where an event is, and what the front end shows of it."""
         if found is None:
             return {"place": None}
         row = found[0]
@@ -275,11 +287,8 @@ class Service:
 
     def _send_marks(self, request: dict[str, Any]) -> Answer:
         names, rows = self._marks()
-        empty = np.empty(0, np.uint8)
-        return {"names": names is not None, "rows": rows is not None}, [
-            empty if names is None else names,
-            empty if rows is None else rows,
-        ]
+        frame, data = pack("marks", {"names": names, "rows": rows})
+        return {"frame": frame}, [data]
 
     def _step(self, request: dict[str, Any]) -> Answer:
         names, rows = self._marks()
@@ -306,15 +315,18 @@ class Service:
         t0, t1 = self._range(request)
         width = min(max(int(request["width"]), 1), 4096)
         ids = [int(number) for number in request["ids"]]
-        buffers: list[Any] = []
-        for number in ids:
-            buffers += self.counters[number].view(t0, t1, width)
+        low = np.empty((len(ids), width), np.float32)
+        high = np.empty((len(ids), width), np.float32)
+        for at, number in enumerate(ids):
+            low[at], high[at] = self.counters[number].view(t0, t1, width)
+        frame, data = pack("counters", {"low": low.ravel(), "high": high.ravel()})
         return {
             "ids": ids,
             "t0": t0 - self.scene.origin_ns,
             "t1": t1 - self.scene.origin_ns,
             "width": width,
-        }, buffers
+            "frame": frame,
+        }, [data]
 
     def _totals(self, request: dict[str, Any]) -> Answer:
         t0, t1 = self._range(request)

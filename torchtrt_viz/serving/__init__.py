@@ -1,4 +1,4 @@
-"""Profiles of serving engines: many processes, one session, nothing stalled and nothing lost.
+"""Profiles of serving engines: many processes, one session, without stalling the engine or losing data.
 
 One process::
 
@@ -10,10 +10,9 @@ One process::
             engine.step(batch)
     wait_for_profile_artifacts()
 
-An engine of several processes gives its messages to a `ProfileCoordinator` (`PipeHub`, `StoreHub`) on one
-side and a `ProfileWorker` (`StoreWorker`) on the other. `profile_routes` puts start, stop and status
-behind HTTP, `add_profile_arguments` behind command-line flags, and `recover` finishes what a killed
-process left behind.
+An engine of several processes passes its messages to a `ProfileCoordinator` (`PipeHub`, `StoreHub`) on one
+side and a `ProfileWorker` (`StoreWorker`) on the other. `profile_routes` offers start, stop and status over
+HTTP, `add_profile_arguments` as command-line flags, and `recover` finishes what a killed process left behind.
 """
 
 import lazy_loader as _lazy

@@ -1,4 +1,4 @@
-"""The four functions for an engine in this process, on one shared `LocalProfiler`."""
+"""The functions for an engine in this process; all use one shared `LocalProfiler`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stop_profile() -> ProfileStatus:
 
 
 def profile_status() -> ProfileStatus:
-    """Return the state of collection and of artifacts, each by itself."""
+    """Return the state of collection and, separately, of artifacts."""
     return local_profiler().profile_status()
 
 

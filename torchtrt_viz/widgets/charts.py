@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz.analysis import delegate_gaps, flame_graph, idle_gaps
+from torchtrt_viz.analysis import iterations as table
 from torchtrt_viz.analysis.device.host_gpu_time import host_gpu as host_gpu_table
 from torchtrt_viz.analysis.device.memory_use import memory as memory_table
 from torchtrt_viz.analysis.device.operator_tables import kernels as kernel_table
@@ -198,8 +200,6 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
     OptionError
         For another level.
     """
-    from torchtrt_viz.analysis import delegate_gaps, idle_gaps
-
     if level == "delegates":
         frame = delegate_gaps(trace)
         groups = [("host time between delegate calls", frame["dur_ns"], HOST[0])]
@@ -248,8 +248,6 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
 
 def iterations(trace: TraceData, *, height: int = 360) -> go.Figure:
     """Length of every iteration, and their distribution; warm-up is drawn apart."""
-    from torchtrt_viz.analysis import iterations as table
-
     frame = table(trace)
     figure = _figure("Iterations", height)
     scale, unit = _scale(frame["dur_ns"])
@@ -311,8 +309,6 @@ def modules(
     OptionError
         For another kind or value.
     """
-    from torchtrt_viz.analysis import flame_graph
-
     go = _plotly()
     if kind not in ("icicle", "treemap"):
         raise OptionError("kind", kind, "one of 'icicle', 'treemap'")

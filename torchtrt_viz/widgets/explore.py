@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtrt_viz.analysis.catalogue import shown_in
 from torchtrt_viz.errors import MissingDependencyError
-from torchtrt_viz.widgets.spans_of import KNOWN
 from torchtrt_viz.widgets.static_form import KeepsStaticForm
 from torchtrt_viz.widgets.table import Table
 from torchtrt_viz.widgets.timeline import Timeline
@@ -20,17 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Explorer"]
 
-_TITLES = {
-    "operators": "Operators",
-    "kernels": "Kernels",
-    "delegates": "Delegates",
-    "phases": "Phases",
-    "layers": "Layers",
-}
-
 
 class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
     """The timeline of a trace above its tables: rows chosen below mark their spans above, and the reverse.
+
+    Parameters
+    ----------
+    height, theme, color_by, whole_limit
+        Of the timeline, as in `torchtrt_viz.widgets.Timeline`.
 
     Attributes
     ----------
@@ -41,18 +38,28 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
         What is selected in the timeline.
     """
 
-    def __init__(self, trace: TraceData, *, height: int = 360, theme: str = "auto", **options: Any) -> None:
+    def __init__(
+        self,
+        trace: TraceData,
+        *,
+        height: int = 360,
+        theme: str = "auto",
+        color_by: str = "name",
+        whole_limit: int = 300_000,
+    ) -> None:
         self.trace = trace
-        self.timeline = Timeline(trace, height=height, theme=theme, **options)
+        self.timeline = Timeline(
+            trace, height=height, theme=theme, color_by=color_by, whole_limit=whole_limit
+        )
         self.tables: dict[str, Table] = {}
-        for name in KNOWN:
+        for name in shown_in("explorer"):
             made = Table(trace, name, timeline=self.timeline, height=260, theme=theme)
             if len(made.frame):
                 self.tables[name] = made
             else:
                 made.close()
         tabs = ipywidgets.Tab(
-            children=list(self.tables.values()), titles=[_TITLES[name] for name in self.tables]
+            children=list(self.tables.values()), titles=[name.capitalize() for name in self.tables]
         )
         super().__init__(children=[self.timeline, *([tabs] if self.tables else [])])
 

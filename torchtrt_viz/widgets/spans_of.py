@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from torchtrt_viz.analysis.catalogue import TABLES, SpansOf
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,23 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["KNOWN", "rows_of"]
 
 
-@dataclass(frozen=True)
-class _Source:
-    """What the rows of one table stand for: ``column`` names them, spans have one of ``kinds``."""
-
-    column: str
-    kinds: tuple[str, ...]
-    domain: str | None = None
-    instance: str | None = None  # column with the run_id, where the table tells instances apart
-
-
-KNOWN: dict[str, _Source] = {
-    "operators": _Source("name", ("operator",), "host"),
-    "kernels": _Source("name", ("kernel", "memcpy", "memset", "communication"), "gpu"),
-    "delegates": _Source("delegate", ("delegate",)),
-    "phases": _Source("phase", ("phase",), instance="delegate"),
-    "layers": _Source("name", ("layer",), instance="engine"),
-}
+KNOWN: dict[str, SpansOf] = {name: table.spans for name, table in TABLES.items() if table.spans is not None}
+"""The tables whose rows stand for spans."""
 
 
 def rows_of(
@@ -44,7 +30,7 @@ def rows_of(
     Parameters
     ----------
     table
-        operators, kernels, delegates, phases or layers.
+        One of `KNOWN`.
     selection
         Chosen rows of that table.
     by
@@ -55,7 +41,7 @@ def rows_of(
     kinds = spans["kind"].isin(list(source.kinds)).to_numpy()
     if source.domain is not None:
         kinds = kinds & (spans["domain"] == source.domain).to_numpy()
-    column = spans["run_id" if table == "delegates" else "name"]
+    column = spans[source.field]
     codes = column.cat.codes.to_numpy()
     position = {str(text): code for code, text in enumerate(column.cat.categories)}
     instance_codes = spans["run_id"].cat.codes.to_numpy()
@@ -73,6 +59,7 @@ def rows_of(
 
 
 def _has(trace: TraceData, known: dict[str, NDArray[Any]], name: str, wanted: Any) -> NDArray[np.bool_]:
+    # slow to import: it needs pandas
     from torchtrt_viz.analysis.core.attributes import attribute
 
     if name not in known:

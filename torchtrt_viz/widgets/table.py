@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtrt_viz.analysis.catalogue import table as table_of
+from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.errors import MissingDependencyError, OptionError, TorchTrtVizError
 from torchtrt_viz.report.columns import show
 from torchtrt_viz.report.table import with_units, write_table
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["Table"]
 
 _log = logging.getLogger(__name__)
-_TITLES = {
-    "operators": "Operators (host time)",
-    "kernels": "Kernels (GPU time)",
-    "delegates": "Delegates (host time)",
-    "phases": "Phases of delegate calls",
-    "layers": "Layers of engines",
-}
 
 
 class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
@@ -50,7 +43,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
     what
         A `Trace`, or any frame.
     table
-        Which table of the trace: operators, kernels, delegates, phases or layers.
+        Which table of the trace, one of those whose rows stand for spans: operators, kernels, ...
     by
         What else tells operators apart: shape, dtype, op_type, module, source, stack, track, iteration,
         run_id, kind (see :func:`torchtrt_viz.analysis.operators`).
@@ -136,9 +129,10 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def static_form(self, *, rows: int = 10) -> str:
         """Return the first rows as markup that needs neither scripts nor style sheets."""
+        # slow to import: it needs pandas
         from torchtrt_viz.report.static_html import table_html
 
-        return table_html(self.frame, self.table, heading=_TITLES.get(self.table, self.table), rows=rows)
+        return table_html(self.frame, self.table, heading=self._title(), rows=rows)
 
     def link(self, timeline: Timeline) -> None:
         """Link with a timeline of the same trace, both ways.
@@ -159,11 +153,12 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     # -- reactions -----------------------------------------------------------------------------------
 
+    def _title(self) -> str:
+        return TABLES[self.table].title if self.table in TABLES else self.table
+
     def _compute(self, by: list[str]) -> pd.DataFrame:
         options = {"by": by} if by else {}
-        assert self.trace is not None, "only the table of a trace is grouped again"
-        frame: pd.DataFrame = table_of(self.trace, self.table, **options)
-        return frame
+        return TABLES[self.table](self.trace, **options)
 
     def _regroup(self, change: dict[str, Any]) -> None:
         if self.trace is None:
@@ -186,13 +181,12 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def _mark(self, timeline: Timeline) -> None:
         selected = timeline.selection
-        column = KNOWN[self.table].column
-        if selected.empty or column not in self.frame.columns:
+        source = KNOWN[self.table]
+        if selected.empty or source.column not in self.frame.columns:
             self.marked = []
             return
-        source = "run_id" if column == "delegate" else "name"
-        names = set(selected[source].astype(object).dropna().map(str))
-        self.marked = np.flatnonzero(self.frame[column].map(str).isin(names)).tolist()[: self.max_rows]
+        names = set(selected[source.field].astype(object).dropna().map(str))
+        self.marked = np.flatnonzero(self.frame[source.column].map(str).isin(names)).tolist()[: self.max_rows]
 
     def _on_message(self, _: Any, content: dict[str, Any], buffers: list[Any]) -> None:
         if content.get("op") != "open":
@@ -206,6 +200,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self.send({**answer, "reply": content.get("id")})
 
     def _data(self) -> dict[str, Any]:
+        # slow to import: it needs pandas
         from torchtrt_viz.analysis.core.attributes import ATTRIBUTES
 
         frame = self.frame
@@ -226,7 +221,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         rows = min(len(frame), self.max_rows)
         return {
             "name": self.table,
-            "title": _TITLES.get(self.table, self.table),
+            "title": self._title(),
             "rows": rows,
             "columns": columns,
             "by": list(self.by),

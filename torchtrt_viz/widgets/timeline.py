@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchtrt_viz.errors import MissingDependencyError, OptionError
+from torchtrt_viz.formats.io.whole_file import write_atomically
+from torchtrt_viz.report.picture import write_svg
 from torchtrt_viz.scene import assets
 from torchtrt_viz.scene.scene import Rows, Scene
 from torchtrt_viz.scene.service import Service
@@ -108,6 +110,7 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self.scene = Scene.of(trace, align)
         self.service = Service(self.scene, whole_limit)
         self._pictures: dict[str, str] = {}
+        # slow to import: it needs pandas
         from torchtrt_viz.report.static_html import scene_html
 
         super().__init__(
@@ -315,8 +318,6 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         width
             Of the picture in pixels.
         """
-        from torchtrt_viz.report.picture import write_svg
-
         start, end = self.view
         return write_svg(
             self.scene,
@@ -334,16 +335,14 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         if content.get("op") == "picture":
             path = self._pictures.pop(str(content.get("id")), None)
             if path is not None and buffers:
-                from torchtrt_viz.formats.io.whole_file import write_atomically
-
                 write_atomically(path, bytes(buffers[0]))
             return
         try:
-            answer, arrays = self.service.answer(content)
+            answer, buffers = self.service.answer(content)
         except Exception as error:  # the front end waits for an answer whatever happens
             _log.exception("timeline request %r failed", content.get("op"))
-            answer, arrays = {"error": f"{type(error).__name__}: {error}"}, []
-        self.send({**answer, "reply": content.get("id")}, [array.tobytes() for array in arrays])
+            answer, buffers = {"error": f"{type(error).__name__}: {error}"}, []
+        self.send({**answer, "reply": content.get("id")}, buffers)
 
 
 def _names_of(what: Any) -> list[str] | None:

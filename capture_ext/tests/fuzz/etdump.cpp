@@ -3,7 +3,7 @@
 // A short run is part of the test suite (tests/fuzz/test_fuzz_etdump.py). For a long one:
 //
 //   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I capture_ext
-//     capture_ext/tests/fuzz/etdump.cpp capture_ext/decode/etdump/*.cpp -o fuzz_etdump
+//     capture_ext/tests/fuzz/etdump.cpp capture_ext/formats/etdump/*.cpp -o fuzz_etdump
 //   mkdir -p seeds found && cp ../shared/corpus/etdump/*.etdp seeds/
 //   ./fuzz_etdump -max_total_time=3600 -max_len=65536 -timeout=10 -rss_limit_mb=1024 found seeds
 //
@@ -15,9 +15,9 @@
 #include <span>
 #include <vector>
 
-#include "decode/etdump/arrange.hpp"
-#include "decode/etdump/decode.hpp"
-#include "decode/etdump/dictionary.hpp"
+#include "formats/etdump/arrange.hpp"
+#include "formats/etdump/decode.hpp"
+#include "formats/etdump/dictionary.hpp"
 
 namespace etdump = torchtrt_viz::etdump;
 

@@ -4,8 +4,8 @@
 // A short run is part of the test suite (tests/fuzz/test_fuzz_kineto.py). For a long one:
 //
 //   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I capture_ext
-//     capture_ext/tests/fuzz/kineto.cpp capture_ext/decode/kineto/*.cpp capture_ext/columns/nesting.cpp
-//     -lsimdjson -o fuzz_kineto
+//     capture_ext/tests/fuzz/kineto.cpp capture_ext/formats/kineto/*.cpp capture_ext/formats/io/*.cpp
+//     capture_ext/columns/nesting.cpp -lsimdjson -o fuzz_kineto
 //   mkdir -p seeds found && cp ../shared/cases/kineto*/*.json seeds/
 //   ./fuzz_kineto -max_total_time=3600 -max_len=20000 -timeout=10 -rss_limit_mb=1024
 //     -dict=capture_ext/tests/fuzz/kineto.dict found seeds
@@ -21,9 +21,9 @@
 #include <utility>
 #include <variant>
 
-#include "decode/kineto/decoder.hpp"
-#include "decode/kineto/encode.hpp"
-#include "decode/kineto/locate.hpp"
+#include "formats/kineto/decoder.hpp"
+#include "formats/kineto/encode.hpp"
+#include "formats/kineto/locate.hpp"
 
 namespace kineto = torchtrt_viz::kineto;
 

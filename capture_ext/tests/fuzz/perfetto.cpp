@@ -3,7 +3,8 @@
 // A short run is part of the test suite (tests/fuzz/test_fuzz_perfetto.py). For a long one:
 //
 //   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I capture_ext
-//     capture_ext/tests/fuzz/perfetto.cpp capture_ext/decode/perfetto/*.cpp -o fuzz_perfetto
+//     capture_ext/tests/fuzz/perfetto.cpp capture_ext/formats/perfetto/*.cpp capture_ext/formats/io/*.cpp
+//     -o fuzz_perfetto
 //   mkdir -p seeds found && python tests/fuzz/perfetto_seeds.py seeds
 //   ./fuzz_perfetto -max_total_time=3600 -max_len=16384 -timeout=10 -rss_limit_mb=1024 found seeds
 //
@@ -14,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "decode/perfetto/decoder.hpp"
-#include "decode/perfetto/encode.hpp"
+#include "formats/perfetto/decoder.hpp"
+#include "formats/perfetto/encode.hpp"
 
 namespace pf = torchtrt_viz::perfetto;
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/instrumented_engine.hpp"
 #include "standins/device.hpp"
 #include "tensorrt/tensorrt_engine.hpp"
+#include "tests/failure_of.hpp"
 
 namespace {
 
@@ -61,26 +63,26 @@ struct Sink final : ReportSink {
   }
 };
 
-Status make_raw(const std::string& plan, std::unique_ptr<Engine>& out, std::vector<Alias> aliases = {}) {
+std::unique_ptr<Engine> make_raw(const std::string& plan, std::vector<Alias> aliases = {}) {
   TensorRtSetup setup;
   setup.plan = std::as_bytes(std::span(plan));
   setup.aliases = std::move(aliases);
   setup.libraries = libraries;
-  return TensorRtEngine::make(setup, out);
+  return TensorRtEngine::make(setup);
 }
 
 std::unique_ptr<InstrumentedEngine> make(const std::string& plan, Level level,
                                          std::vector<Alias> aliases = {}) {
-  std::unique_ptr<Engine> raw;
-  Status status = make_raw(plan, raw, std::move(aliases));
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message.c_str());
   InstrumentedEngine::Options options;
   options.load.level = level;
-  std::unique_ptr<InstrumentedEngine> engine;
-  status = InstrumentedEngine::create(std::move(raw), {1, "engine", "forward", 0, "tensorrt", "executorch"},
-                                      options, engine);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message.c_str());
-  return engine;
+  return InstrumentedEngine::create(make_raw(plan, std::move(aliases)),
+                                    {1, "engine", "forward", 0, "tensorrt", "executorch"}, options);
+}
+
+// The words of what `work` throws.
+template <typename Work>
+std::string words_of(Work&& work) {
+  return test::failure_of(work).what();
 }
 
 TensorView input(std::vector<float>& data, std::int64_t rows, DeviceKind device) {
@@ -110,7 +112,7 @@ void results_from_host_memory() {
       auto in = input(x, rows, DeviceKind::host);
       auto out = output(y, DeviceKind::host);
       const std::int64_t before = standins_counts()->waits();
-      CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, &sink).ok());
+      engine->call({&in, 1}, {&out, 1}, nullptr, &sink);
       const std::int64_t waits = standins_counts()->waits() - before;
       if (waits_when_off < 0) waits_when_off = waits;
       CHECK(waits == waits_when_off);
@@ -143,15 +145,10 @@ void results_from_host_memory() {
 
 // 1 ms of device work, everything on the device, a stream of the caller's.
 void calls_stay_asynchronous() {
-  const auto& cuda = [] {
-    std::shared_ptr<const Libraries> opened;
-    CHECK(Libraries::open(libraries, opened).ok());
-    return opened;
-  }();
+  const auto cuda = Libraries::open(libraries);
   std::int64_t waits_when_off = -1;
   for (const Level level : kLevels) {
-    Stream stream;
-    CHECK(make_stream(cuda, stream).ok());
+    Stream stream = make_stream(cuda);
     auto engine = make(kPlan, level);
     Sink sink;
     std::vector<float> x(8, 3.0f), y(8, -1.0f);
@@ -162,7 +159,7 @@ void calls_stay_asynchronous() {
       auto out = output(y, DeviceKind::cuda);
       const std::int64_t waits_before = standins_counts()->waits();
       const std::int64_t before = standins_host_now();
-      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), &sink).ok());
+      engine->call({&in, 1}, {&out, 1}, stream.get(), &sink);
       // the second call may wait for the first (the bindings are reused): let the device finish in between
       CHECK(standins_host_now() - before < 50'000);
       CHECK(y[0] == -1.0f);  // still in flight
@@ -191,8 +188,7 @@ void calls_stay_asynchronous() {
 // torch's default stream: what was put there before is read, what comes after reads the results, and nobody
 // waits.
 void the_default_stream_is_ordered_and_stays_asynchronous() {
-  std::shared_ptr<const Libraries> opened;
-  CHECK(Libraries::open(libraries, opened).ok());
+  const auto opened = Libraries::open(libraries);
   const CudaApi& cuda = opened->cuda();
   std::int64_t waits_when_off = -1;
   for (const Level level : kLevels) {
@@ -207,7 +203,7 @@ void the_default_stream_is_ordered_and_stays_asynchronous() {
       CHECK(cuda.memcpy_async(x.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, nullptr) ==
             cudaSuccess);
       const std::int64_t before = standins_host_now();
-      CHECK(engine->call({&in, 1}, {&out, 1}, cudaStreamLegacy, &sink).ok());
+      engine->call({&in, 1}, {&out, 1}, cudaStreamLegacy, &sink);
       CHECK(standins_host_now() - before < 50'000);
       CHECK(cuda.memcpy_async(after.data(), y.data(), bytes, cudaMemcpyDeviceToDevice, nullptr) ==
             cudaSuccess);
@@ -225,11 +221,9 @@ void the_default_stream_is_ordered_and_stays_asynchronous() {
 
 // The next call waits for the one in flight, as long as it takes and no longer, at every level alike.
 void a_busy_engine_is_waited_for_once() {
-  std::shared_ptr<const Libraries> cuda;
-  CHECK(Libraries::open(libraries, cuda).ok());
+  const auto cuda = Libraries::open(libraries);
   for (const Level level : kLevels) {
-    Stream stream;
-    CHECK(make_stream(cuda, stream).ok());
+    Stream stream = make_stream(cuda);
     std::vector<float> x(8, 3.0f), y(8);  // outlive the work that uses them
     auto engine = make(kPlan, level);
     Sink sink;
@@ -238,7 +232,7 @@ void a_busy_engine_is_waited_for_once() {
     for (int call = 0; call < 4; ++call) {
       auto in = input(x, 2, DeviceKind::cuda);
       auto out = output(y, DeviceKind::cuda);
-      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), &sink).ok());
+      engine->call({&in, 1}, {&out, 1}, stream.get(), &sink);
     }
     CHECK(standins_counts()->waits() - waits == 3);
     const std::int64_t took = standins_host_now() - begin;
@@ -249,30 +243,25 @@ void a_busy_engine_is_waited_for_once() {
 // Two threads call engines on streams of their own, a third changes what is recorded and applies it at once:
 // a profiler that is taken away waits for the call in flight first.
 void the_level_changes_under_running_engines() {
-  std::shared_ptr<const Libraries> cuda;
-  CHECK(Libraries::open(libraries, cuda).ok());
+  const auto cuda = Libraries::open(libraries);
   reset_config();
   std::atomic<int> working{2};
   std::atomic<int> wrong{0};
   const auto work = [&](float value) {
-    Stream stream;
-    if (!make_stream(cuda, stream).ok()) ++wrong;
+    const Stream stream = make_stream(cuda);
     std::vector<float> x(8, value), y(8);
-    std::unique_ptr<Engine> raw;
-    std::unique_ptr<InstrumentedEngine> engine;
     Sink sink;
-    if (!make_raw(kPlan, raw).ok() ||
-        !InstrumentedEngine::create(std::move(raw), {1, "engine", "forward", 0, "tensorrt", "executorch"}, {},
-                                    engine)
-             .ok()) {
+    try {
+      auto engine = InstrumentedEngine::create(make_raw(kPlan),
+                                               {1, "engine", "forward", 0, "tensorrt", "executorch"}, {});
+      for (int call = 0; call < 300; ++call) {
+        auto in = input(x, 2, DeviceKind::cuda);
+        auto out = output(y, DeviceKind::cuda);
+        engine->call({&in, 1}, {&out, 1}, stream.get(), &sink);
+      }
+    } catch (const Error&) {
       ++wrong;
     }
-    for (int call = 0; engine && call < 300; ++call) {
-      auto in = input(x, 2, DeviceKind::cuda);
-      auto out = output(y, DeviceKind::cuda);
-      if (!engine->call({&in, 1}, {&out, 1}, stream.get(), &sink).ok()) ++wrong;
-    }
-    engine.reset();
     for (const float result : y) wrong += result == 2 * value + 1 ? 0 : 1;
     // Exact times are for the tests with one thread: here the other thread moves the host's clock between the
     // first event and the launch, and an idle stream's time of the event is before that of the work.
@@ -284,7 +273,7 @@ void the_level_changes_under_running_engines() {
   std::thread one(work, 3.0f), two(work, 4.0f);
   const char* levels[] = {"layers", "phases", "delegate", "layers"};
   for (int i = 0; working > 0; ++i) {
-    CHECK(change_config({.execution = i % 5 != 0, .level = levels[i % 4], .format = "etdump"}).ok());
+    change_config({.execution = i % 5 != 0, .level = levels[i % 4], .format = "etdump"});
     InstrumentedEngine::apply_everywhere();
   }
   one.join();
@@ -295,18 +284,16 @@ void the_level_changes_under_running_engines() {
 
 void teardown_waits_and_gives_everything_back() {
   standins::standins_reset();
-  std::shared_ptr<const Libraries> cuda;
-  CHECK(Libraries::open(libraries, cuda).ok());
+  const auto cuda = Libraries::open(libraries);
   for (const Level level : kLevels) {
-    Stream stream;
-    CHECK(make_stream(cuda, stream).ok());
+    Stream stream = make_stream(cuda);
     std::vector<float> x(8, 3.0f), y(8, -1.0f);
     const std::int64_t waits = standins_counts()->waits();
     {
       auto engine = make(kPlan, level);
       auto in = input(x, 2, DeviceKind::cuda);
       auto out = output(y, DeviceKind::cuda);
-      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr).ok());
+      engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr);
       CHECK(y[0] == -1.0f);
     }
     CHECK(y[0] == 7.0f);
@@ -318,18 +305,16 @@ void teardown_waits_and_gives_everything_back() {
 }
 
 void a_recording_gets_the_last_call_at_teardown() {
-  std::shared_ptr<const Libraries> cuda;
-  CHECK(Libraries::open(libraries, cuda).ok());
+  const auto cuda = Libraries::open(libraries);
   for (const Level level : {Level::phases, Level::layers}) {
-    Stream stream;
-    CHECK(make_stream(cuda, stream).ok());
+    Stream stream = make_stream(cuda);
     std::vector<float> x(8, 3.0f), y(8);
     Recording recording(1000);
     {
       auto engine = make(kPlan, level);
       auto in = input(x, 2, DeviceKind::cuda);
       auto out = output(y, DeviceKind::cuda);
-      CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr).ok());
+      engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr);
     }
     const auto columns = recording.stop();
     int device_rows = 0;
@@ -340,16 +325,14 @@ void a_recording_gets_the_last_call_at_teardown() {
 
 // What a call of before left to be reported is no part of a recording that began after it.
 void a_recording_has_no_device_time_of_earlier_calls() {
-  std::shared_ptr<const Libraries> cuda;
-  CHECK(Libraries::open(libraries, cuda).ok());
-  Stream stream;
-  CHECK(make_stream(cuda, stream).ok());
+  const auto cuda = Libraries::open(libraries);
+  Stream stream = make_stream(cuda);
   std::vector<float> x(8, 3.0f), y(8);
   auto engine = make(kPlan, Level::phases);
   const auto call = [&] {
     auto in = input(x, 2, DeviceKind::cuda);
     auto out = output(y, DeviceKind::cuda);
-    CHECK(engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr).ok());
+    engine->call({&in, 1}, {&out, 1}, stream.get(), nullptr);
   };
   for (int round = 0; round < 2; ++round) {
     Recording recording(1000);
@@ -370,7 +353,7 @@ void outputs_that_the_device_sizes() {
     std::vector<float> x(static_cast<std::size_t>(rows) * 4, 1.0f), z(16, -1.0f);
     auto in = input(x, rows, DeviceKind::host);
     auto out = output(z, DeviceKind::host);
-    CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).ok());
+    engine->call({&in, 1}, {&out, 1}, nullptr, nullptr);
     CHECK(out.sizes == Dims(std::array<std::int64_t, 1>{rows * 2}));
     CHECK(z[static_cast<std::size_t>(rows) * 2 - 1] == 3.0f);
   }
@@ -383,10 +366,10 @@ void aliased_storage_stays_the_callers() {
     std::vector<float> cache(8, 1.0f), seen(8, -1.0f);
     auto in = input(cache, 2, device);
     auto out = output(seen, device);
-    CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).ok());
+    engine->call({&in, 1}, {&out, 1}, nullptr, nullptr);
     CHECK(cache[0] == 3.0f && seen[0] == 3.0f);
     auto same = output(cache, device);
-    CHECK(engine->call({&in, 1}, {&same, 1}, nullptr, nullptr).ok());
+    engine->call({&in, 1}, {&same, 1}, nullptr, nullptr);
     CHECK(cache[0] == 7.0f && cache[7] == 7.0f);
   }
 }
@@ -400,13 +383,12 @@ void bindings_follow_the_callers_order() {
   setup.libraries = libraries;
   setup.inputs = {"b", "a"};
   setup.outputs = {"y"};
-  std::unique_ptr<Engine> raw;
-  CHECK(TensorRtEngine::make(setup, raw).ok());
+  const auto raw = TensorRtEngine::make(setup);
   CHECK(raw->inputs()[0].name == "b" && raw->inputs()[0].sizes[0] == 3 && raw->inputs()[1].name == "a");
   setup.inputs = {"b", "c"};
-  CHECK_HAS(TensorRtEngine::make(setup, raw).message, "input 'c' is no binding of the plan");
+  CHECK_HAS(words_of([&] { TensorRtEngine::make(setup); }), "input 'c' is no binding of the plan");
   setup.inputs = {"b"};
-  CHECK_HAS(TensorRtEngine::make(setup, raw).message, "has 2 input bindings, the program names 1");
+  CHECK_HAS(words_of([&] { TensorRtEngine::make(setup); }), "has 2 input bindings, the program names 1");
 }
 
 void tensors_without_elements() {
@@ -414,7 +396,7 @@ void tensors_without_elements() {
   std::vector<float> x, y;
   auto in = input(x, 0, DeviceKind::host);
   auto out = output(y, DeviceKind::host);
-  CHECK(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).ok());
+  engine->call({&in, 1}, {&out, 1}, nullptr, nullptr);
   CHECK(out.sizes == Dims(std::array<std::int64_t, 2>{0, 4}));
 }
 
@@ -426,15 +408,15 @@ void a_call_that_failed_leaves_no_copies_behind() {
     std::vector<float> x(8, 3.0f), y(8);
     auto in = input(x, 2, DeviceKind::host);
     auto out = output(y, DeviceKind::host);
-    out.resize = [](OutputView&, const Dims&) { return Status::error(Code::invalid_argument, "no room"); };
+    out.resize = [](OutputView&, const Dims&) { throw Error(Code::invalid_argument, "no room"); };
     const std::int64_t waits = standins_counts()->waits();
-    CHECK_HAS(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).message, "no room");
+    CHECK_HAS(words_of([&] { engine->call({&in, 1}, {&out, 1}, nullptr, nullptr); }), "no room");
     CHECK(standins_counts()->waits() == waits);
     if (call_again) {
       std::vector<float> more(4000, 2.0f), room(4000);  // needs a larger buffer than the one being filled
       auto next = input(more, 1000, DeviceKind::host);
       auto result = output(room, DeviceKind::host);
-      CHECK(engine->call({&next, 1}, {&result, 1}, nullptr, nullptr).ok());
+      engine->call({&next, 1}, {&result, 1}, nullptr, nullptr);
       CHECK(room.back() == 5.0f);
       CHECK(standins_counts()->waits() == waits + 2);
     }
@@ -453,14 +435,14 @@ void failures_say_what_failed() {
     const auto call = [&] {
       auto in = input(x, 2, DeviceKind::host);
       auto out = output(y, DeviceKind::host);
-      return engine->call({&in, 1}, {&out, 1}, nullptr, nullptr);
+      engine->call({&in, 1}, {&out, 1}, nullptr, nullptr);
     };
     const auto check = [&](const char* part, Code code) {
-      const Status status = call();
-      CHECK(!status.ok() && status.code == code);
-      CHECK_HAS(status.message, part);
+      const auto failure = test::failure_of(call);
+      CHECK(failure.code() == code);
+      CHECK_HAS(std::string(failure.what()), part);
       standins_faults()->enqueue = false;
-      CHECK(call().ok());
+      call();
       CHECK(y[7] == 7.0f);
     };
     standins_faults()->malloc_after = 0;
@@ -477,35 +459,35 @@ void failures_say_what_failed() {
     auto in = input(x, 2, DeviceKind::host);
     auto out = output(y, DeviceKind::host);
     in.dtype = DType::int64;
-    CHECK_HAS(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).message,
+    CHECK_HAS(words_of([&] { engine->call({&in, 1}, {&out, 1}, nullptr, nullptr); }),
               "input 'x' is int64, the engine takes float32");
     in.dtype = DType::float32;
     in.sizes = Dims(std::array<std::int64_t, 2>{2, 5});
-    CHECK_HAS(engine->call({&in, 1}, {&out, 1}, nullptr, nullptr).message, "cannot have the shape (2, 5)");
-    CHECK_HAS(engine->call({}, {&out, 1}, nullptr, nullptr).message, "takes 1 inputs, got 0");
+    CHECK_HAS(words_of([&] { engine->call({&in, 1}, {&out, 1}, nullptr, nullptr); }),
+              "cannot have the shape (2, 5)");
+    CHECK_HAS(words_of([&] { engine->call({}, {&out, 1}, nullptr, nullptr); }), "takes 1 inputs, got 0");
     CHECK(engine->entry()->info().failed_calls == 8);
   }
   standins_faults()->create_context = true;
-  std::unique_ptr<Engine> raw;
-  CHECK(make_raw(kPlan, raw).ok());
-  CHECK_HAS(raw->prepare().message, "no execution context");
+  auto raw = make_raw(kPlan);
+  CHECK_HAS(words_of([&] { raw->prepare(); }), "no execution context");
   standins_faults()->create_context = false;
   standins_faults()->event_create_after = 1;
-  CHECK(make_raw(kPlan, raw).code == Code::out_of_memory);
+  CHECK(test::failure_of([] { make_raw(kPlan); }).code() == Code::out_of_memory);
   raw.reset();
-  CHECK_HAS(make_raw("ptrt", raw).message, "magic tag does not match");
-  CHECK_HAS(make_raw("ftrt input x int4 4", raw).message, "without whole bytes");
-  CHECK_HAS(make_raw(kPlan, raw, {{3, 0}}).message, "aliased binding");
+  CHECK_HAS(words_of([] { make_raw("ptrt"); }), "magic tag does not match");
+  CHECK_HAS(words_of([] { make_raw("ftrt input x int4 4"); }), "without whole bytes");
+  CHECK_HAS(words_of([] { make_raw(kPlan, {{3, 0}}); }), "aliased binding");
   CHECK(standins_counts()->live_allocations == 0);
   CHECK(standins_counts()->live_events == 0);
   CHECK(standins_counts()->live_streams == 0);
 
   const LibraryNames right = libraries;
   libraries.nvinfer = {"libnvinfer-that-is-not-there.so"};
-  CHECK_HAS(make_raw(kPlan, raw).message, "libnvinfer-that-is-not-there.so");
+  CHECK_HAS(words_of([] { make_raw(kPlan); }), "libnvinfer-that-is-not-there.so");
   libraries = right;
   libraries.cudart = {"libm.so.6"};
-  CHECK_HAS(make_raw(kPlan, raw).message, "cudaStreamSynchronize");
+  CHECK_HAS(words_of([] { make_raw(kPlan); }), "cudaStreamSynchronize");
   libraries = right;
 }
 

@@ -7,35 +7,35 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.answers import SUMMARY
 from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, measured, strings
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["summary"]
 
 
+@returns(SUMMARY)
 def summary(trace: TraceData) -> pd.DataFrame:
     """Totals of a capture.
 
     Returns
     -------
     pandas.DataFrame
-        ``section``
-            capture, host, gpu, delegates, engines or warnings.
-        ``item``
-            What is counted.
-        ``value``
-            The number (or text); NA when nothing of the sort was collected.
-        ``unit``
-            ns, or what is counted.
-        ``note``
-            How to read it; empty when it needs no words.
+        One row per total of a capture; host and GPU figures stand in sections of their own and are never
+        added.
 
-    Host and GPU figures stand in sections of their own and are never added.
+        Host and GPU figures stand in sections of their own and are never added.
+
+    Examples
+    --------
+    >>> tv.analysis.summary(trace)["section"].unique().tolist()
+    ['capture', 'host', 'gpu', 'delegates', 'engines', 'warnings']
     """
     spans = trace.spans
     here = measured(trace)
@@ -44,7 +44,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     dur = spans["dur_ns"].to_numpy()
     rows: list[tuple[str, str, Any, str, str]] = []
 
-    def add(section: str, item: str, value: Any, unit: str, note: str = "") -> None:
+    def add(section: str, item: str, value: object, unit: str, note: str = "") -> None:
         rows.append((section, item, pd.NA if value is None else value, unit, note))
 
     sources = trace.meta["sources"]

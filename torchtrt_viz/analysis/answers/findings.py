@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.answers import EXPLAIN
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.humanize import count, duration
 from torchtrt_viz.analysis.core.intervals import length, merge
@@ -27,6 +28,7 @@ from torchtrt_viz.analysis.engine.gaps import orchestration
 from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.analysis.engine.lint import engine_lint, reformats
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["explain"]
@@ -50,6 +52,7 @@ class Finding:
         return self.impact_ns / whole if self.placed and whole else self.share
 
 
+@returns(EXPLAIN)
 def explain(trace: TraceData, *, top: int = 3, min_pct: float = 3.0) -> pd.DataFrame:
     """Say in sentences what matters most in a capture.
 
@@ -63,23 +66,15 @@ def explain(trace: TraceData, *, top: int = 3, min_pct: float = 3.0) -> pd.DataF
     Returns
     -------
     pandas.DataFrame
-        ``finding``
-            A sentence with its numbers.
-        ``impact_ns``
-            The time at stake, ns, in ``domain``; not the time that can be won.
-        ``impact_pct``
-            In percent of what ``of`` names.
-        ``of``
-            The whole that the share is of: the device's span, the methods' time, the engine's layers, ...
-        ``domain``
-            host or gpu. Findings of different domains overlap in time and are not added.
-        ``source``
-            The call that gives the table behind the finding.
-        ``remedy``
-            What usually helps.
+        One row per finding, the largest time at stake against the length of the capture first.
 
         Ordered by the time at stake against the length of the capture (sums without a place on the time axis
         by ``impact_pct``), at most ``top`` rows; none when nothing stands out.
+
+    Examples
+    --------
+    >>> tv.analysis.explain(trace, top=1)["domain"].tolist()
+    ['host']
     """
     if not isinstance(top, int) or isinstance(top, bool) or top < 1:
         raise OptionError("top", top, "a number of findings, 1 or more")
@@ -90,7 +85,7 @@ def explain(trace: TraceData, *, top: int = 3, min_pct: float = 3.0) -> pd.DataF
     found = [finding for finding in found if 100.0 * finding.weight(whole) >= min_pct]
     found.sort(key=lambda finding: -finding.weight(whole))
     found = found[:top]
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "finding": [finding.text for finding in found],
             "impact_ns": floats([finding.impact_ns for finding in found]),
@@ -101,6 +96,7 @@ def explain(trace: TraceData, *, top: int = 3, min_pct: float = 3.0) -> pd.DataF
             "remedy": [finding.remedy for finding in found],
         }
     )
+    return EXPLAIN.typed(frame)
 
 
 def _pct(share: float) -> str:

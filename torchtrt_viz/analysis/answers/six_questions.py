@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from torchtrt_viz.analysis.columns import answers
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.humanize import count, duration, listing, share
 from torchtrt_viz.analysis.core.intervals import length
@@ -18,6 +19,7 @@ from torchtrt_viz.analysis.engine.gaps import delegate_gaps, orchestration
 from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.analysis.engine.origins import provenance
 from torchtrt_viz.analysis.engine.regions import engine_operators
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["QUESTIONS", "questions"]
@@ -62,6 +64,7 @@ class Evidence:
         return self.methods > 0 and len(self.delegates) == 0 and len(self.regions) == 0
 
 
+@returns(answers.QUESTIONS)
 def questions(trace: TraceData) -> pd.DataFrame:
     """Answer the six questions that a capture of a deployed model has to answer.
 
@@ -70,20 +73,10 @@ def questions(trace: TraceData) -> pd.DataFrame:
     pandas.DataFrame
         One row per question.
 
-        ``question``
-            The question.
-        ``answer``
-            The answer in a sentence, with numbers.
-        ``measured``
-            yes, partly or no: whether the capture holds what the answer needs.
-        ``values``
-            The numbers, a mapping of names to values; times in ns, host and GPU never added.
-        ``source``
-            The call that gives the table behind the answer.
-        ``missing``
-            What could not be measured in this capture; empty when nothing is missing.
-        ``how``
-            How to measure it; empty when nothing is missing.
+    Examples
+    --------
+    >>> tv.analysis.questions(trace)["measured"].tolist()
+    ['partly', 'yes', 'yes', 'partly', 'partly', 'no']
     """
     methods = int((among(trace.spans["kind"], ("method",)) & measured(trace)).sum())
     evidence = Evidence(trace, delegates(trace), engine_operators(trace), engine_infos(trace), methods)

@@ -87,7 +87,7 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def as_text(value: Any) -> str | None:
+def as_text(value: object) -> str | None:
     """Return an argument's value as one line of text; None for nothing."""
     if value is None or value in ("", [], ()):
         return None

@@ -140,10 +140,14 @@ def classify(trace: TraceData, rows: Ints) -> NDArray[np.int8]:
 
 def device_work(trace: TraceData) -> DeviceWork:
     """Return the measured device work of a trace, ordered by start (then by end, then by row)."""
-    return kept(trace, "device work", _COLUMNS, lambda: _device_work(trace))
+    return kept(trace, "device work", INPUTS, lambda: _device_work(trace))
 
 
-_COLUMNS = ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns")
+#: What `device_work` reads.
+INPUTS = {
+    "spans": ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns"),
+    "tracks": ("device",),
+}
 
 
 def _device_work(trace: TraceData) -> DeviceWork:

@@ -9,13 +9,20 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.cache import kept
-from torchtrt_viz.analysis.core.device_work import DeviceWork, device_work
+from torchtrt_viz.analysis.core.device_work import INPUTS, DeviceWork, device_work
 from torchtrt_viz.analysis.core.masks import among, ints
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Launches", "launches", "operators_of"]
 
 Ints = NDArray[np.int64]
+
+
+_INPUTS = {
+    "spans": (*INPUTS["spans"], "correlation"),
+    "tracks": INPUTS["tracks"],
+    "flows": ("source", "target"),
+}
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,7 @@ def launches(trace: TraceData, work: DeviceWork | None = None) -> Launches:
     last wins: a driver call inside a runtime call is the launch itself.
     """
     if work is None or work is device_work(trace):
-        columns = ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns", "correlation")
-        return kept(trace, "launches", columns, lambda: _launches(trace, device_work(trace)))
+        return kept(trace, "launches", _INPUTS, lambda: _launches(trace, device_work(trace)))
     return _launches(trace, work)
 
 

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.by_name import ITERATIONS
 from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, ints, measured, strings
 from torchtrt_viz.analysis.core.tables import text
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["iteration_of", "iterations", "steady", "warmup_length"]
@@ -17,6 +19,7 @@ __all__ = ["iteration_of", "iterations", "steady", "warmup_length"]
 Ints = NDArray[np.int64]
 
 
+@returns(ITERATIONS)
 def iterations(trace: TraceData) -> pd.DataFrame:
     """List the iterations of a capture.
 
@@ -25,19 +28,14 @@ def iterations(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``of``
-            The method (its instance, or name), or ``steps``.
-        ``iteration``
-            Number of the iteration; counts from 0 within the capture unless the steps carry numbers.
-        ``row``
-            Row of ``trace.spans``.
-        ``start_ns``, ``dur_ns``
-            When it began, on the trace's base, and how long it took on the host, ns.
-        ``warmup``
-            Whether it is one of the first iterations that took longer than those that followed
-            (see :func:`warmup_length`).
+        One row per execution of a method, or per profiler step where there are none.
 
-    No row when the capture has neither.
+        No row when the capture has neither.
+
+    Examples
+    --------
+    >>> tv.analysis.iterations(trace)[["of", "iteration"]].head(2).to_dict("records")
+    [{'of': 'steps', 'iteration': 0}, {'of': 'steps', 'iteration': 1}]
     """
     spans = trace.spans
     start = ints(spans["start_ns"])
@@ -93,6 +91,11 @@ def iteration_of(trace: TraceData) -> Ints:
 
     What the loader recorded holds; otherwise a host span belongs to the iteration during which it began
     (on whatever thread), and device work to the iteration of the call that launched it.
+
+    Examples
+    --------
+    >>> sorted(set(tv.analysis.iteration_of(trace).tolist()))
+    [-1, 0, 1, 2, 3]
     """
     spans = trace.spans
     out = spans["iteration"].to_numpy().astype(np.int64)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.errors import OptionError
 
-__all__ = ["duration_columns", "floats", "integers", "order", "percent", "records", "text"]
+__all__ = ["duration_columns", "floats", "integers", "number_or_nan", "order", "percent", "records", "text"]
 
 
 def integers(values: ArrayLike, known: ArrayLike | bool = True) -> pd.arrays.IntegerArray:
@@ -35,8 +35,13 @@ def text(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+
+
+def number_or_nan(value: Any) -> float:
+    """Return one value of a nullable column as a float, NaN where it is missing."""
+    return np.nan if pd.isna(value) else float(value)
 
 
 def records(frame: pd.DataFrame) -> Iterator[Any]:

@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.by_name import CALL_TREE, FLAME_GRAPH, FOLDED_STACKS
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.groups import exact_sums
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, choice, codes, measured
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.schema import KINDS
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -25,6 +27,7 @@ Ints = NDArray[np.int64]
 _STEP = "ProfilerStep"
 
 
+@returns(CALL_TREE)
 def call_tree(
     trace: TraceData,
     *,
@@ -53,23 +56,15 @@ def call_tree(
     Returns
     -------
     pandas.DataFrame
-        ``node``
-            Number of the node; parents come before their children.
-        ``parent``
-            Number of the caller's node; -1 for roots.
-        ``depth``
-            0 for roots.
-        ``name``, ``kind``
-            Of the calls; kind ``thread`` for threads.
-        ``calls``
-            Number of calls.
-        ``total_ns``
-            Time of the calls with everything inside them, ns: host time, or the sum of the durations of
-            device work (not wall time).
-        ``self_ns``
-            The part of it spent in (or launched by) the calls themselves, ns.
+        One row per path of names.
 
-    Overlapping spans of one thread are siblings.
+        Overlapping spans of one thread are siblings.
+
+    Examples
+    --------
+    >>> tree = tv.analysis.call_tree(trace, kinds=["step", "operator"])
+    >>> tree[["name", "depth", "calls"]].head(2).to_dict("records")
+    [{'name': 'ProfilerStep', 'depth': 0, 'calls': 4}, {'name': 'aten::add', 'depth': 1, 'calls': 48}]
     """
     choice("value", value, ("host", "gpu"))
     spans = trace.spans
@@ -189,6 +184,7 @@ def _launched(trace: TraceData, node_of: Ints, parent: Ints, mask: NDArray[np.bo
     return exact_sums(node_of[place[known]], work.dur[known], size)
 
 
+@returns(FLAME_GRAPH)
 def flame_graph(
     trace: TraceData,
     *,
@@ -210,13 +206,13 @@ def flame_graph(
     Returns
     -------
     pandas.DataFrame
-        The columns of :func:`call_tree`, and
+        One row per box of a flame graph.
 
-        ``left_ns``
-            Left edge of the box, ns from the left edge of the graph; its width is ``total_ns``. Children
-            stand in order of their time, the longest first.
-        ``pct``
-            Width in percent of the whole graph.
+    Examples
+    --------
+    >>> boxes = tv.analysis.flame_graph(trace, kinds=["step", "operator"], min_pct=1.0)
+    >>> boxes["name"].head(2).tolist()
+    ['ProfilerStep', 'aten::add']
     """
     tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread, by_step=by_step)
     total = tree["total_ns"].to_numpy()
@@ -237,6 +233,7 @@ def flame_graph(
     return frame[pct >= min_pct].reset_index(drop=True)
 
 
+@returns(FOLDED_STACKS)
 def folded_stacks(
     trace: TraceData,
     *,
@@ -255,10 +252,12 @@ def folded_stacks(
     Returns
     -------
     pandas.DataFrame
-        ``stack``
-            Names from the root down, joined by ``;`` (a ``;`` inside a name becomes ``,``).
-        ``self_ns``
-            Time of the node itself, ns. Nodes without any are left out.
+        One row per path of names that has time of its own.
+
+    Examples
+    --------
+    >>> tv.analysis.folded_stacks(trace, kinds=["step", "operator"])["stack"].head(2).tolist()
+    ['ProfilerStep', 'ProfilerStep;aten::add']
     """
     tree = call_tree(trace, value=value, kinds=kinds, by_thread=by_thread, by_step=by_step)
     paths: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.device import COLLECTIVES
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.attributes import as_text
 from torchtrt_viz.analysis.core.device_work import device_work
@@ -17,6 +17,7 @@ from torchtrt_viz.analysis.core.element_types import element_bytes
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, text
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["KINDS", "collectives", "kind_of"]
@@ -62,6 +63,7 @@ def bus_factor(kind: str, ranks: int) -> float | None:
     return None
 
 
+@returns(COLLECTIVES)
 def collectives(trace: TraceData) -> pd.DataFrame:
     """Collectives and point-to-point transfers on devices, one row each, in order of start.
 
@@ -72,29 +74,12 @@ def collectives(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``row``
-            Row of ``trace.spans``.
-        ``device``, ``stream``
-            Where it ran; device NA where the trace does not say.
-        ``kernel``
-            Name of the kernel.
-        ``collective``
-            all_reduce, all_gather, ..., by the recorded name, else by the kernel's; unknown.
-        ``group``
-            Process group as recorded; missing: not recorded. ``group_size`` and ``group_ranks`` as recorded.
-        ``sequence``
-            How many collectives ran in this group before.
-        ``dtype``
-            Element type; missing: not recorded.
-        ``message_bytes``
-            Size of the message (all_gather: the output; others: the input); NA: not recorded.
-        ``start_ns``, ``dur_ns``
-            Start on the trace's base, and duration on the device including the wait for other ranks, ns.
-        ``algorithm_gbps``
-            ``message_bytes`` per duration, 10^9 byte/s; NA without a size. A lower bound.
-        ``bus_gbps``
-            The same times the traffic of a ring per message byte (2 (n-1)/n for all_reduce); comparable with
-            a link's bandwidth; NA where it is not defined. A lower bound.
+        One row per collective or point-to-point transfer on a device, in order of start.
+
+    Examples
+    --------
+    >>> tv.analysis.collectives(trace)[["collective", "stream"]].head(1).to_dict("records")
+    [{'collective': 'all_reduce', 'stream': 'stream 20'}]
     """
     work = device_work(trace)
     work = work.of(work.is_class("communication"))
@@ -216,14 +201,3 @@ def _floats(column: pd.Series) -> NDArray[np.float64]:
 def _integers(column: pd.Series) -> pd.arrays.IntegerArray:
     known = [not pd.isna(value) for value in column]
     return integers([int(value) if here else 0 for value, here in zip(column, known, strict=True)], known)
-
-
-def group_ranks(text_of_ranks: Any) -> list[int] | None:
-    """Return the ranks of a recorded group as numbers; None where they are not written out."""
-    if not isinstance(text_of_ranks, str):
-        return None
-    try:
-        found = json.loads(text_of_ranks)
-    except ValueError:
-        return None
-    return [int(rank) for rank in found] if isinstance(found, list) and found else None

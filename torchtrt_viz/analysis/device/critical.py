@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.device import CRITICAL_PATH, CRITICAL_PATH_SUMMARY
 from torchtrt_viz.analysis.core.device_work import CLASSES, DeviceWork, work_mask
 from torchtrt_viz.analysis.core.flatten import innermost_line, pieces_of
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
@@ -28,6 +29,7 @@ from torchtrt_viz.analysis.core.steps import iterations
 from torchtrt_viz.analysis.core.tables import order, percent, text
 from torchtrt_viz.analysis.core.waiting import wait_mask
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["SEGMENTS", "critical_path", "critical_path_summary"]
@@ -52,6 +54,7 @@ _BACK_TO_BACK = 30_000  # ns; work that starts this soon after other work ended 
 _STREAM_WAIT = re.compile(r"^(cuda|cu|hip)StreamWaitEvent")
 
 
+@returns(CRITICAL_PATH)
 def critical_path(
     trace: TraceData,
     *,
@@ -72,25 +75,15 @@ def critical_path(
     Returns
     -------
     pandas.DataFrame
-        One row per piece, in order of time; each begins where the one before ended.
+        One row per piece of the critical path, in order of time; each begins where the one before ended.
 
-        ``segment``
-            host, launch delay, compute, communication, copy, fill, kernel gap, unexplained gap, stream
-            wait, synchronisation or host idle.
-        ``domain``
-            host or gpu: who was being waited for; a launch delay and a gap belong to the gpu.
-        ``name``
-            Kernel, synchronising call, or thread.
-        ``row``
-            Row of ``trace.spans`` of the kernel or call; -1 for stretches of a thread.
-        ``track``
-            Row of ``trace.tracks``; -1 when no thread was busy.
-        ``start_ns``, ``dur_ns``
-            On the trace's base, ns. The durations sum to the length of the stretch.
-        ``presumed``
-            True where the trace does not record the dependency and the path follows the most likely one.
+        What host threads did on the path is said by :func:`torchtrt_viz.analysis.critical_path_summary`.
 
-    What host threads did on the path is said by :func:`torchtrt_viz.analysis.critical_path_summary`.
+    Examples
+    --------
+    >>> path = tv.analysis.critical_path(trace)
+    >>> int(path["dur_ns"].sum()) == trace.duration_ns
+    True
     """
     begin, stop = _window(trace, iteration, start_ns, end_ns)
     if begin is None or stop is None:
@@ -425,32 +418,36 @@ def _frame(pieces: list[tuple[str, int, int, int, int, bool]], trace: TraceData)
     )
 
 
-def critical_path_summary(trace: TraceData, path: pd.DataFrame | None = None, **options: Any) -> pd.DataFrame:
+@returns(CRITICAL_PATH_SUMMARY)
+def critical_path_summary(
+    trace: TraceData,
+    path: pd.DataFrame | None = None,
+    *,
+    iteration: int | None = None,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+) -> pd.DataFrame:
     """Say what the critical path consists of, by segment and name; host stretches by what the thread did.
 
     Parameters
     ----------
     path
-        What :func:`critical_path` returned for this trace; None finds it, with ``options``.
+        What :func:`critical_path` returned for this trace; None finds it.
+    iteration, start_ns, end_ns
+        As in :func:`critical_path`, which finds the path; with ``path`` they say nothing.
 
     Returns
     -------
     pandas.DataFrame
-        ``segment``, ``domain``
-            As in :func:`critical_path`.
-        ``name``
-            Kernel or synchronising call; of host stretches the innermost span of the thread at that time;
-            missing: none was running.
-        ``pieces``
-            Pieces of the path.
-        ``total_ns``
-            Their length, ns.
-        ``pct``
-            In percent of the path.
+        One row per segment and name on the critical path, the longest first.
 
-        Ordered by ``total_ns``.
+    Examples
+    --------
+    >>> tv.analysis.critical_path_summary(trace)["domain"].unique().tolist()
+    ['host', 'gpu']
     """
-    path = critical_path(trace, **options) if path is None else path
+    if path is None:
+        path = critical_path(trace, iteration=iteration, start_ns=start_ns, end_ns=end_ns)
     names = trace.spans["name"].cat.categories.to_numpy(dtype=object)
     code_of = codes(trace.spans["name"])
     other = path[path["segment"] != "host"]

@@ -26,14 +26,11 @@ class Device:
     tflops
         Arithmetic per precision, 10^12 operations/s: keys fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4.
         ``fp32`` is without tensor cores, ``tf32`` what fp32 matrix products reach with them.
-    link_gbps
-        Bandwidth of the links between devices in one direction, 10^9 byte/s; None unknown.
     """
 
     name: str
     bandwidth_gbps: float
     tflops: Mapping[str, float] = field(default_factory=dict)
-    link_gbps: float | None = None
 
     def peak(self, precision: str) -> float | None:
         """Return the arithmetic limit for a precision, 10^12 operations/s; None where it is not stated."""
@@ -41,8 +38,8 @@ class Device:
         return None if value is None else float(value)
 
 
-def _gpu(name: str, bandwidth: float, link: float | None = None, **tflops: float) -> Device:
-    return Device(name, bandwidth, tflops, link)
+def _gpu(name: str, bandwidth: float, **tflops: float) -> Device:
+    return Device(name, bandwidth, tflops)
 
 
 DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
@@ -53,7 +50,6 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
             _gpu(
                 "NVIDIA B200",
                 8000,
-                900,
                 fp64=37,
                 fp32=75,
                 tf32=1125,
@@ -69,7 +65,6 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
             _gpu(
                 "NVIDIA H200 SXM",
                 4800,
-                450,
                 fp64=34,
                 fp32=67,
                 tf32=494.7,
@@ -84,7 +79,6 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
             _gpu(
                 "NVIDIA H100 PCIe",
                 2039,
-                300,
                 fp64=26,
                 fp32=51,
                 tf32=378,
@@ -99,7 +93,6 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
             _gpu(
                 "NVIDIA H100 SXM",
                 3352,
-                450,
                 fp64=34,
                 fp32=67,
                 tf32=494.7,
@@ -114,7 +107,6 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
             _gpu(
                 "NVIDIA A100 80GB PCIe",
                 1935,
-                300,
                 fp64=9.7,
                 fp32=19.5,
                 tf32=156,
@@ -125,25 +117,24 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
         ),
         (
             r"\bA100.*80GB",
-            _gpu("NVIDIA A100 80GB", 2039, 300, fp64=9.7, fp32=19.5, tf32=156, fp16=312, bf16=312, int8=624),
+            _gpu("NVIDIA A100 80GB", 2039, fp64=9.7, fp32=19.5, tf32=156, fp16=312, bf16=312, int8=624),
         ),
         (
             r"\bA100\b",
-            _gpu("NVIDIA A100 40GB", 1555, 300, fp64=9.7, fp32=19.5, tf32=156, fp16=312, bf16=312, int8=624),
+            _gpu("NVIDIA A100 40GB", 1555, fp64=9.7, fp32=19.5, tf32=156, fp16=312, bf16=312, int8=624),
         ),
         (
             r"\bL40S\b",
-            _gpu("NVIDIA L40S", 864, None, fp32=91.6, tf32=183, fp16=362, bf16=362, fp8=733, int8=733),
+            _gpu("NVIDIA L40S", 864, fp32=91.6, tf32=183, fp16=362, bf16=362, fp8=733, int8=733),
         ),
-        (r"\bL4\b", _gpu("NVIDIA L4", 300, None, fp32=30.3, tf32=60, fp16=121, bf16=121, fp8=242, int8=242)),
-        (r"\bV100\b", _gpu("NVIDIA V100 SXM2", 900, 150, fp64=7.8, fp32=15.7, fp16=125)),
-        (r"\bT4\b", _gpu("NVIDIA T4", 320, None, fp32=8.1, fp16=65, int8=130)),
+        (r"\bL4\b", _gpu("NVIDIA L4", 300, fp32=30.3, tf32=60, fp16=121, bf16=121, fp8=242, int8=242)),
+        (r"\bV100\b", _gpu("NVIDIA V100 SXM2", 900, fp64=7.8, fp32=15.7, fp16=125)),
+        (r"\bT4\b", _gpu("NVIDIA T4", 320, fp32=8.1, fp16=65, int8=130)),
         (
             r"RTX 4090",
             _gpu(
                 "NVIDIA GeForce RTX 4090",
                 1008,
-                None,
                 fp32=82.6,
                 tf32=82.6,
                 fp16=165.2,
@@ -157,7 +148,6 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
             _gpu(
                 "AMD Instinct MI300X",
                 5300,
-                448,
                 fp64=163.4,
                 fp32=163.4,
                 tf32=653.7,
@@ -169,9 +159,9 @@ DEVICES: tuple[tuple[re.Pattern[str], Device], ...] = tuple(
         ),
         (
             r"MI250",
-            _gpu("AMD Instinct MI250X", 3277, 400, fp64=95.7, fp32=95.7, fp16=383, bf16=383, int8=383),
+            _gpu("AMD Instinct MI250X", 3277, fp64=95.7, fp32=95.7, fp16=383, bf16=383, int8=383),
         ),
-        (r"MI210", _gpu("AMD Instinct MI210", 1638, 300, fp64=45.3, fp32=45.3, fp16=181, bf16=181, int8=181)),
+        (r"MI210", _gpu("AMD Instinct MI210", 1638, fp64=45.3, fp32=45.3, fp16=181, bf16=181, int8=181)),
     )
 )
 

@@ -268,7 +268,7 @@ def family(name: str) -> str | None:
     return "attention" if "attention" in name else "gemm"
 
 
-def work_of(name: str, shapes: Any, dtypes: Any, values: Any) -> Work | None:
+def work_of(name: str, shapes: object, dtypes: object, values: object) -> Work | None:
     """Return what one call of an operator needs; None when it has no model or too little was recorded.
 
     Parameters

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.by_name import HOST_GPU
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.intervals import IntervalSet, intersect, length, merge, subtract
 from torchtrt_viz.analysis.core.masks import among, ends, ints, measured
 from torchtrt_viz.analysis.core.tables import floats, integers
 from torchtrt_viz.analysis.core.waiting import enqueue_mask, launch_mask, wait_mask
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["host_gpu"]
@@ -37,6 +39,7 @@ _MEANING = {
 }
 
 
+@returns(HOST_GPU)
 def host_gpu(trace: TraceData) -> pd.DataFrame:
     """Host time and GPU time of a capture, side by side.
 
@@ -47,20 +50,12 @@ def host_gpu(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``measure``
-            What is measured; ``meaning`` says it in words.
-        ``domain``
-            host, gpu, or both.
-        ``device``
-            Device index; NA for host rows and where the trace does not say.
-        ``ns``
-            Length, ns; NA when nothing of the sort was collected.
-        ``pct``
-            In percent of the capture's window; NA without a window.
-        ``spans``
-            Number of spans behind the row; NA for derived rows.
-        ``meaning``
-            One sentence.
+        One row per view of the capture's time, host and GPU side by side.
+
+    Examples
+    --------
+    >>> tv.analysis.host_gpu(trace)["domain"].unique().tolist()
+    ['both', 'host', 'gpu']
     """
     spans = trace.spans
     start, end = ints(spans["start_ns"]), ends(trace)

@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.device import IDLE_CAUSES, IDLE_GAPS
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import choice, ints
 from torchtrt_viz.analysis.core.tables import floats, integers, text
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["CAUSES", "idle_causes", "idle_gaps"]
@@ -23,6 +25,7 @@ Ints = NDArray[np.int64]
 CAUSES = ("host wait", "kernel wait", "other", "unknown")
 
 
+@returns(IDLE_GAPS)
 def idle_gaps(trace: TraceData, *, level: str = "stream", kernel_wait_ns: int = 30_000) -> pd.DataFrame:
     """Every gap between pieces of device work, with its cause.
 
@@ -37,21 +40,12 @@ def idle_gaps(trace: TraceData, *, level: str = "stream", kernel_wait_ns: int = 
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            Device index; NA where the trace does not say.
-        ``stream``
-            Label of the stream; missing for ``level="device"``.
-        ``start_ns``, ``dur_ns``
-            When the gap began, on the trace's base, and how long it was, ns.
-        ``cause``
-            host wait: the work that ended the gap was launched only after the gap began, the host did not
-            keep the device fed; kernel wait: it was launched in time, and the gap is shorter than
-            ``kernel_wait_ns``; other: launched in time, yet the gap is longer (it waited for an event,
-            another stream, memory, ...); unknown: its launch is not in the trace.
-        ``next_row``
-            Row of ``trace.spans`` of the work that ended the gap.
-        ``launch_row``
-            Row of the host span that launched it; -1 unknown.
+        One row per gap between pieces of device work, with its cause.
+
+    Examples
+    --------
+    >>> len(tv.analysis.idle_gaps(trace, level="device")) > 0
+    True
     """
     found = _gaps(trace, level, kernel_wait_ns)
     labels = trace.tracks["label"].to_numpy(dtype=object)[found.track]
@@ -115,6 +109,7 @@ def _running_end(end: Ints, first: NDArray[np.bool_]) -> Ints:
     return out
 
 
+@returns(IDLE_CAUSES)
 def idle_causes(trace: TraceData, *, level: str = "stream", kernel_wait_ns: int = 30_000) -> pd.DataFrame:
     """Idle time by cause.
 
@@ -126,18 +121,12 @@ def idle_causes(trace: TraceData, *, level: str = "stream", kernel_wait_ns: int 
     Returns
     -------
     pandas.DataFrame
-        ``device``, ``stream``
-            As in :func:`idle_gaps`.
-        ``cause``
-            host wait, kernel wait, other or unknown.
-        ``gaps``
-            Number of gaps.
-        ``idle_ns``
-            Their total length, ns.
-        ``idle_pct``
-            In percent of the stream's (or device's) idle time.
-        ``median_ns``, ``max_ns``
-            Length of a gap, ns.
+        One row per stream (or device) and cause of idle time.
+
+    Examples
+    --------
+    >>> tv.analysis.idle_causes(trace, level="device")["cause"].tolist()
+    ['kernel wait', 'unknown']
     """
     gaps = _gaps(trace, level, kernel_wait_ns)
     # streams are told apart by label, in the order of their tracks

@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.device import GRAPH_LAUNCHES, LAUNCH_DELAYS, LAUNCH_STATS
 from torchtrt_viz.analysis.core.device_work import CLASSES
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.links import Launches, launches
 from torchtrt_viz.analysis.core.masks import ints, names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, order
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["graph_launches", "launch_delays", "launch_stats"]
@@ -23,30 +25,20 @@ Ints = NDArray[np.int64]
 _GRAPH = re.compile(r"GraphLaunch")
 
 
+@returns(LAUNCH_DELAYS)
 def launch_delays(trace: TraceData) -> pd.DataFrame:
     """One row per piece of device work whose launch is in the trace.
 
     Returns
     -------
     pandas.DataFrame
-        ``row``, ``host_row``
-            Rows of ``trace.spans``: the device work, and the call that launched it.
-        ``name``, ``class``
-            Of the device work; class is compute, communication, copy or fill.
-        ``launched_by``
-            Name of the host call.
-        ``host_ns``
-            Duration of the call on the host, ns (launch overhead, not device time).
-        ``device_ns``
-            Duration of the work on the device, ns.
-        ``delay_ns``
-            From the end of the call to the start of the work, ns; negative when the work began before the
-            call returned.
-        ``queued_ns``
-            From the start of the call to the start of the work, ns; negative only when the two clocks are
-            not aligned.
-        ``graph``
-            Whether the call launched a whole graph (one call, many pieces of work).
+        One row per piece of device work whose launch is in the trace.
+
+    Examples
+    --------
+    >>> delays = tv.analysis.launch_delays(trace)
+    >>> delays["launched_by"].unique().tolist()
+    ['cudaLaunchKernel']
     """
     found = launches(trace)
     return _delays(trace, found)
@@ -74,6 +66,7 @@ def _delays(trace: TraceData, found: Launches) -> pd.DataFrame:
     )
 
 
+@returns(LAUNCH_STATS)
 def launch_stats(
     trace: TraceData, *, by: str = "launched_by", sort: str | None = "calls", top: int | None = None
 ) -> pd.DataFrame:
@@ -89,22 +82,12 @@ def launch_stats(
     Returns
     -------
     pandas.DataFrame
-        ``launched_by``, ``name`` or ``class``
-            What the row is about.
-        ``calls``
-            Pieces of device work with a known launch.
-        ``host_mean_ns``, ``host_p99_ns``
-            Duration of the launching call on the host, ns.
-        ``device_mean_ns``
-            Duration of the work, ns.
-        ``delay_median_ns``, ``delay_p90_ns``, ``delay_p99_ns``, ``delay_max_ns``
-            From the end of the call to the start of the work, ns.
-        ``short``
-            Pieces of work that took less time than the call that launched them.
-        ``short_pct``
-            In percent of ``calls``.
-        ``early``
-            Pieces of work that began before their call (clocks that are not aligned).
+        One row per launching call, kernel or class of work.
+
+    Examples
+    --------
+    >>> tv.analysis.launch_stats(trace)[["launched_by", "calls"]].to_dict("records")
+    [{'launched_by': 'cudaLaunchKernel', 'calls': 240}]
     """
     delays = launch_delays(trace)
     if by not in ("launched_by", "name", "class"):
@@ -130,30 +113,19 @@ def launch_stats(
     return order(frame, sort, top, (by,))
 
 
+@returns(GRAPH_LAUNCHES)
 def graph_launches(trace: TraceData) -> pd.DataFrame:
     """Launches of CUDA (or HIP) graphs, one row each.
 
     Returns
     -------
     pandas.DataFrame
-        ``host_row``
-            Row of ``trace.spans`` of the launching call.
-        ``launched_by``
-            Its name.
-        ``start_ns``, ``host_ns``
-            Start and duration of the call on the host, ns.
-        ``device``
-            Device index; NA where the trace does not say.
-        ``kernels``
-            Pieces of device work that the graph ran; 0 when the trace holds none of them.
-        ``device_start_ns``, ``device_span_ns``
-            Start of the first piece and time to the end of the last, ns; NA without kernels.
-        ``device_busy_ns``
-            Time in which at least one piece ran, ns; NA without kernels.
-        ``device_sum_ns``
-            Sum of durations, ns (not wall time); NA without kernels.
-        ``delay_ns``
-            From the end of the call to the first piece, ns; NA without kernels.
+        One row per launch of a CUDA (or HIP) graph.
+
+    Examples
+    --------
+    >>> len(tv.analysis.graph_launches(trace))
+    0
     """
     spans = trace.spans
     found = launches(trace)

@@ -10,10 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz._native import native
+from torchtrt_viz.analysis.columns.memory_use import MEMORY, MEMORY_BY_OPERATOR, MEMORY_PEAKS
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.masks import among, ints, measured, strings
 from torchtrt_viz.analysis.core.tables import integers, order, text
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["memory", "memory_by_operator", "memory_peaks"]
@@ -24,25 +26,21 @@ _TOTALS = re.compile(r"^(allocated|reserved) memory/(.+)$")
 _PORTION = 50_000
 
 
+@returns(MEMORY)
 def memory(trace: TraceData) -> pd.DataFrame:
     """Memory over time, as a step function per device.
 
     Returns
     -------
     pandas.DataFrame
-        ``ts_ns``
-            Time of the change, on the trace's base.
-        ``device``
-            ``cpu``, ``cuda:0``, ...; for an ExecuTorch program the name of its allocator.
-        ``allocated_bytes``
-            Bytes in use from this time on.
-        ``reserved_bytes``
-            Bytes that the caching allocator holds, in use or not; NA where that is not recorded.
-        ``delta_bytes``
-            Change of ``allocated_bytes`` since the device's row before; NA for its first row.
+        One row per change of the memory in use, by device, then time.
 
-        Ordered by device, then time. No row when the capture did not record memory (torch.profiler's
-        ``profile_memory=True``).
+        No row when the capture did not record memory (torch.profiler's ``profile_memory=True``).
+
+    Examples
+    --------
+    >>> list(tv.analysis.memory(trace).columns)
+    ['ts_ns', 'device', 'allocated_bytes', 'reserved_bytes', 'delta_bytes']
     """
     parts = [_totals(trace), _program(trace)]
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
@@ -106,24 +104,19 @@ def _program(trace: TraceData) -> pd.DataFrame:
     )
 
 
+@returns(MEMORY_PEAKS)
 def memory_peaks(trace: TraceData) -> pd.DataFrame:
     """Peaks of memory, one row per device.
 
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            As in :func:`memory`.
-        ``peak_allocated_bytes``, ``peak_at_ns``
-            Most bytes in use, and when that was first reached, on the trace's base.
-        ``peak_reserved_bytes``
-            Most bytes held by the caching allocator; NA where that is not recorded.
-        ``unused_at_peak_bytes``
-            Bytes held but not in use at the peak (cache and fragmentation); NA as above.
-        ``first_bytes``, ``last_bytes``
-            Bytes in use at the beginning and at the end.
-        ``events``
-            Allocations and releases recorded.
+        One row per device: most memory in use.
+
+    Examples
+    --------
+    >>> tv.analysis.memory_peaks(trace)["device"].tolist()
+    []
     """
     table = memory(trace)
     rows: list[dict[str, Any]] = []
@@ -143,22 +136,10 @@ def memory_peaks(trace: TraceData) -> pd.DataFrame:
                 "events": len(part),
             }
         )
-    frame = pd.DataFrame(
-        rows,
-        columns=[
-            "device",
-            "peak_allocated_bytes",
-            "peak_at_ns",
-            "peak_reserved_bytes",
-            "unused_at_peak_bytes",
-            "first_bytes",
-            "last_bytes",
-            "events",
-        ],
-    )
-    return frame.astype({"peak_reserved_bytes": "Int64", "unused_at_peak_bytes": "Int64"})
+    return MEMORY_PEAKS.typed(pd.DataFrame(rows, columns=MEMORY_PEAKS.names))
 
 
+@returns(MEMORY_BY_OPERATOR)
 def memory_by_operator(
     trace: TraceData, *, sort: str | None = "allocated_bytes", top: int | None = None
 ) -> pd.DataFrame:
@@ -172,18 +153,14 @@ def memory_by_operator(
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            ``cpu`` or ``cuda:0``, ...
-        ``operator``
-            Operator on the same thread at that time; missing: none was running.
-        ``allocations``, ``allocated_bytes``
-            Number of allocations and their bytes.
-        ``releases``, ``released_bytes``
-            Number of releases and their bytes.
-        ``net_bytes``
-            ``allocated_bytes - released_bytes``: what outlives the operator, if positive.
+        One row per device and innermost operator that allocated or released.
 
-    Needs the single events of torch.profiler (``profile_memory=True``); no row without them.
+        Needs the single events of torch.profiler (``profile_memory=True``); no row without them.
+
+    Examples
+    --------
+    >>> tv.analysis.memory_by_operator(trace, top=1)["operator"].tolist()
+    ['aten::add']
     """
     instants = trace.instants
     rows = np.flatnonzero(among(instants["kind"], ("memory",)) & (strings(instants["name"]) == "[memory]"))
@@ -212,7 +189,7 @@ def memory_by_operator(
     return order(frame, sort, top, ("device", "operator"))
 
 
-def _integer(value: Any) -> int:
+def _integer(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**62 else 0
 
 

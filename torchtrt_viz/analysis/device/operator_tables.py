@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.by_name import KERNELS, OPERATORS
 from torchtrt_viz.analysis.core.ancestry import nearest, recursive
 from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import CLASSES, device_label, device_work
@@ -17,6 +18,7 @@ from torchtrt_viz.analysis.core.links import launches, operators_of
 from torchtrt_viz.analysis.core.masks import among, codes, measured
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.schema import KINDS
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -25,6 +27,7 @@ __all__ = ["kernels", "operators"]
 Ints = NDArray[np.int64]
 
 
+@returns(OPERATORS)
 def operators(
     trace: TraceData,
     *,
@@ -51,30 +54,14 @@ def operators(
     Returns
     -------
     pandas.DataFrame
-        ``name``
-            Name of the operator; after it one column per entry of ``by`` (missing: not recorded).
-        ``calls``
-            Number of calls.
-        ``nested_calls``
-            Of these, calls inside another call of the same row on the same thread (recursion).
-        ``total_ns``
-            Inclusive host time, ns: the sum over calls that are not nested in the same row. Children of
-            other names are included, so rows must not be added up.
-        ``self_ns``
-            Host time not covered by any child span, ns, summed over all calls. Rows may be added up; over
-            several threads the sum can exceed the capture's length.
-        ``self_pct``
-            ``self_ns`` in percent of the column's sum; NA when that is 0.
-        ``mean_ns``, ``median_ns``, ``min_ns``, ``max_ns``
-            Inclusive host time of one call, ns.
-        ``device_total_ns``
-            Sum of the durations of device work launched inside these calls, ns; nested calls are not
-            counted twice. A sum of durations on the device, neither wall time nor host time: never add it to
-            ``total_ns``. NA when the trace holds no device work.
-        ``device_self_ns``
-            The part of it launched by these calls themselves, not through an inner operator, ns; NA as above.
+        One row per operator on the host, by name.
 
-    Only measured spans on the host are counted. An empty trace gives an empty frame.
+        Only measured spans on the host are counted. An empty trace gives an empty frame.
+
+    Examples
+    --------
+    >>> tv.analysis.operators(trace, by="shape", top=1)[["name", "shape", "calls"]].to_dict("records")
+    [{'name': 'aten::linear', 'shape': '[[8,512,768],[768,768]]', 'calls': 96}]
     """
     by = (by,) if isinstance(by, str) else tuple(by)
     kinds = tuple(kinds)
@@ -142,6 +129,7 @@ def _device_sums(
     return integers(total), integers(direct)
 
 
+@returns(KERNELS)
 def kernels(
     trace: TraceData,
     *,
@@ -162,22 +150,12 @@ def kernels(
     Returns
     -------
     pandas.DataFrame
-        ``name``
-            Name of the kernel or copy; after it one column per entry of ``by`` (missing: not known).
-        ``class``
-            compute, communication, copy or fill.
-        ``calls``
-            Number of executions.
-        ``total_ns``
-            Sum of their durations, ns. Work on several streams overlaps, so this is not wall time: see
-            :func:`torchtrt_viz.analysis.host_gpu` for that.
-        ``total_pct``
-            ``total_ns`` in percent of the column's sum (a share of summed durations, not of the capture);
-            NA when that is 0.
-        ``mean_ns``, ``median_ns``, ``min_ns``, ``max_ns``, ``std_ns``
-            Duration of one execution, ns; ``std_ns`` is the sample standard deviation, NA for one execution.
-        ``launch_rows``
-            Executions whose launching host call is in the trace.
+        One row per kernel, copy, fill or collective on devices, by name.
+
+    Examples
+    --------
+    >>> tv.analysis.kernels(trace, by="stream", top=1)[["name", "stream"]].to_dict("records")
+    [{'name': 'ampere_sgemm_128x64_tn', 'stream': 'stream 7'}]
     """
     by = (by,) if isinstance(by, str) else tuple(by)
     work = device_work(trace)

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.device import BLOCKED_ON_FULL_QUEUE, QUEUE_LENGTH, QUEUE_SUMMARY
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import ints
 from torchtrt_viz.analysis.core.tables import floats, integers
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["QUEUE_LIMIT", "blocked_on_full_queue", "queue_length", "queue_summary"]
@@ -21,6 +23,7 @@ Ints = NDArray[np.int64]
 QUEUE_LIMIT = 1024  # launches that a CUDA stream holds before a launch blocks
 
 
+@returns(QUEUE_LENGTH)
 def queue_length(trace: TraceData) -> pd.DataFrame:
     """Number of launches that wait on each stream, as a step function.
 
@@ -31,14 +34,13 @@ def queue_length(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            Device index; NA where the trace does not say.
-        ``stream``
-            Label of the stream; ``track`` is its row of ``trace.tracks``.
-        ``ts_ns``
-            Time of the change, on the trace's base; rows are ordered by stream, then time.
-        ``length``
-            Launches that wait from this time on.
+        One row per change of the number of launches that wait on a stream.
+
+    Examples
+    --------
+    >>> lengths = tv.analysis.queue_length(trace)
+    >>> int(lengths["length"].iloc[-1])
+    0
     """
     found = _lengths(trace)
     device = trace.tracks["device"].to_numpy(dtype=np.int64, na_value=-1)[found.track]
@@ -99,22 +101,19 @@ def _launched(trace: TraceData) -> tuple[NDArray[np.int32], Ints, Ints]:
     return track, called, np.maximum(begin, called)
 
 
+@returns(QUEUE_SUMMARY)
 def queue_summary(trace: TraceData) -> pd.DataFrame:
     """Length of each stream's queue, weighted by how long it lasted.
 
     Returns
     -------
     pandas.DataFrame
-        ``device``, ``stream``
-            As in :func:`queue_length`.
-        ``launches``
-            Launches counted.
-        ``mean``, ``median``, ``p95``
-            Length over time, between the stream's first launch and its last start.
-        ``max``
-            Longest queue.
-        ``empty_pct``
-            Share of that time in which nothing waited.
+        One row per stream: how much work waited.
+
+    Examples
+    --------
+    >>> tv.analysis.queue_summary(trace)[["stream", "launches"]].to_dict("records")
+    [{'stream': 'stream 7', 'launches': 240}]
     """
     found = _lengths(trace)
     device = trace.tracks["device"].to_numpy(dtype=np.int64, na_value=-1)
@@ -138,16 +137,15 @@ def queue_summary(trace: TraceData) -> pd.DataFrame:
                 "empty_pct": 100.0 * float(weights[values == 0].sum() / total) if total > 0 else np.nan,
             }
         )
-    frame = pd.DataFrame(
-        rows, columns=["device", "stream", "launches", "mean", "median", "p95", "max", "empty_pct"]
-    )
+    frame = pd.DataFrame(rows, columns=QUEUE_SUMMARY.names)
     known = frame["device"].to_numpy(dtype=np.int64)
     frame["device"] = integers(known, known >= 0)
     for name in ("mean", "median", "p95", "empty_pct"):
         frame[name] = floats(frame[name].to_numpy(dtype=np.float64))
-    return frame
+    return QUEUE_SUMMARY.typed(frame)
 
 
+@returns(BLOCKED_ON_FULL_QUEUE)
 def blocked_on_full_queue(trace: TraceData, *, limit: int = QUEUE_LIMIT) -> pd.DataFrame:
     """Time in which a stream's queue was full, so that a launch had to wait for a place.
 
@@ -159,12 +157,12 @@ def blocked_on_full_queue(trace: TraceData, *, limit: int = QUEUE_LIMIT) -> pd.D
     Returns
     -------
     pandas.DataFrame
-        ``device``, ``stream``
-            As in :func:`queue_length`; every stream with launches has a row.
-        ``full_ns``
-            Time with ``limit`` or more launches waiting, ns.
-        ``full_pct``
-            In percent of the capture's length (first start to last end of everything measured).
+        One row per stream with launches: time in which its queue was full.
+
+    Examples
+    --------
+    >>> tv.analysis.blocked_on_full_queue(trace, limit=1024)["full_ns"].tolist()
+    [0]
     """
     found = _lengths(trace)
     device = trace.tracks["device"].to_numpy(dtype=np.int64, na_value=-1)
@@ -178,4 +176,4 @@ def blocked_on_full_queue(trace: TraceData, *, limit: int = QUEUE_LIMIT) -> pd.D
     frame["device"] = integers(known, known >= 0)
     share = 100.0 * frame["full_ns"].to_numpy(dtype=np.float64) / whole if whole else np.nan
     frame["full_pct"] = floats(np.broadcast_to(np.asarray(share), (len(frame),)))
-    return frame
+    return BLOCKED_ON_FULL_QUEUE.typed(frame)

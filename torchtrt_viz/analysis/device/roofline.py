@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.device import OPERATOR_ROOFLINE
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import device_work
@@ -18,6 +19,7 @@ from torchtrt_viz.analysis.core.masks import among, measured
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
 from torchtrt_viz.analysis.device.device_specs import Device, device_of, find_device
 from torchtrt_viz.analysis.device.flops import Work, family, work_of
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["operator_roofline", "precision_of"]
@@ -25,6 +27,7 @@ __all__ = ["operator_roofline", "precision_of"]
 Ints = NDArray[np.int64]
 
 
+@returns(OPERATOR_ROOFLINE)
 def operator_roofline(
     trace: TraceData,
     *,
@@ -36,8 +39,8 @@ def operator_roofline(
     """Matrix products, convolutions and attention by shape: operations, bytes, and the distance to the roof.
 
     Of nested operators (``linear`` calls ``addmm``) only the outermost with known shapes counts. Operations
-    and bytes are what the shapes ask for at least (see `analysis.device.flops`), not what the kernels
-    did.
+    and bytes are what the shapes ask for at least (:mod:`torchtrt_viz.analysis.device.flops`), not what the
+    kernels did.
 
     Parameters
     ----------
@@ -51,35 +54,18 @@ def operator_roofline(
     Returns
     -------
     pandas.DataFrame
-        ``name``, ``family``
-            Operator, and gemm, convolution or attention.
-        ``shape``, ``dtype``
-            Input dimensions and element type as recorded; missing: not recorded.
-        ``calls``
-            Number of calls.
-        ``domain``
-            Where ``time_ns`` was spent: gpu (the work that the calls launched), or host when the trace
-            holds no device work.
-        ``time_ns``
-            On the GPU the sum of the durations of the calls' kernels, ns (not wall time); on the host the
-            inclusive time of the calls, ns. NA when kernels cannot be linked to the calls.
-        ``flops``, ``bytes``
-            Operations and bytes of one call; NA where too little was recorded.
-        ``intensity``
-            Operations per byte; NA as above.
-        ``tflops``, ``gbps``
-            Reached: 10^12 operations/s, 10^9 byte/s; NA as above.
-        ``bound``
-            compute or memory: which roof lies lower at this intensity; missing without a device.
-        ``roof_tflops``
-            The lower of the two roofs, 10^12 operations/s; NA without a device or a limit for the type.
-        ``efficiency_pct``
-            ``tflops`` in percent of ``roof_tflops``; NA as above.
+        One row per operator with known shapes, against a device's roof.
 
     Raises
     ------
     OptionError
         For a device that is not known.
+
+    Examples
+    --------
+    >>> rows = tv.analysis.operator_roofline(trace, device="A100")
+    >>> rows[["name", "family", "bound"]].head(1).to_dict("records")
+    [{'name': 'aten::linear', 'family': 'gemm', 'bound': 'compute'}]
     """
     roof = device_of(trace) if device is None else find_device(device)
     spans = trace.spans

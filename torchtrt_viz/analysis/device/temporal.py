@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.device import KERNEL_TYPES, OVERLAP, TEMPORAL_BREAKDOWN
 from torchtrt_viz.analysis.core.device_work import DeviceWork, device_work
 from torchtrt_viz.analysis.core.tables import floats, integers
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["kernel_types", "overlap", "temporal_breakdown"]
 
 
+@returns(TEMPORAL_BREAKDOWN)
 def temporal_breakdown(trace: TraceData, *, per_device: bool = True) -> pd.DataFrame:
     """Break a device's time down into compute, communication, copies and idle.
 
@@ -29,32 +32,15 @@ def temporal_breakdown(trace: TraceData, *, per_device: bool = True) -> pd.DataF
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            Device index; NA where the trace does not say, or for all devices together.
-        ``span_ns``
-            From the first start to the last end of device work, ns.
-        ``busy_ns``, ``idle_ns``
-            Time with and without device work, ns; together ``span_ns``.
-        ``compute_ns``
-            Time in which at least one compute kernel ran, ns.
-        ``communication_ns``
-            Time in which at least one collective or point-to-point transfer ran, ns.
-        ``copy_ns``
-            Time in which at least one copy or fill ran, ns.
-        ``exposed_communication_ns``
-            Communication while nothing was computed, ns.
-        ``exposed_copy_ns``
-            Copies and fills while nothing was computed or communicated, ns.
-        ``overlapped_communication_ns``
-            Communication hidden under computation, ns.
-        ``non_compute_ns``
-            Busy without computing: ``exposed_communication_ns + exposed_copy_ns``.
-        ``compute_pct``, ``exposed_communication_pct``, ``exposed_copy_pct``, ``idle_pct``
-            In percent of ``span_ns``; they sum to 100. NA when the span is 0.
-        ``kernels``
-            Pieces of device work.
+        One row per device, its time divided into compute, communication, copies and idle.
 
-    No row when the trace holds no device work.
+        No row when the trace holds no device work.
+
+    Examples
+    --------
+    >>> row = tv.analysis.temporal_breakdown(trace).loc[0]
+    >>> bool(row["busy_ns"] + row["idle_ns"] == row["span_ns"])
+    True
     """
     work = device_work(trace)
     if len(work) == 0:
@@ -138,24 +124,22 @@ def _break_down(device: int, work: DeviceWork) -> dict[str, Any]:
     return row
 
 
+@returns(OVERLAP)
 def overlap(trace: TraceData) -> pd.DataFrame:
     """How much communication is hidden under computation, per device.
 
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            Device index; NA where the trace does not say.
-        ``communication_ns``
-            Time in which something was communicated, ns.
-        ``overlapped_ns``
-            The part of it in which something was computed as well, ns.
-        ``exposed_ns``
-            The rest, ns.
-        ``overlap_pct``
-            ``overlapped_ns`` in percent of ``communication_ns``; NA without communication.
+        One row per device: communication hidden under computation.
 
-    No row when the trace holds no device work.
+        No row when the trace holds no device work.
+
+    Examples
+    --------
+    >>> row = tv.analysis.overlap(trace).loc[0]
+    >>> bool(row["overlapped_ns"] + row["exposed_ns"] == row["communication_ns"])
+    True
     """
     table = temporal_breakdown(trace)
     total = table["communication_ns"].to_numpy(dtype=np.float64)
@@ -173,6 +157,7 @@ def overlap(trace: TraceData) -> pd.DataFrame:
     )
 
 
+@returns(KERNEL_TYPES)
 def kernel_types(trace: TraceData) -> pd.DataFrame:
     """Device time by class of work, apart and overlapping.
 
@@ -182,14 +167,12 @@ def kernel_types(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            Device index; NA where the trace does not say.
-        ``classes``
-            Classes that ran at the same time, joined by " + ".
-        ``ns``
-            Time with exactly these, ns.
-        ``pct``
-            In percent of the device's busy time.
+        One row per device and set of classes that ran together.
+
+    Examples
+    --------
+    >>> tv.analysis.kernel_types(trace)["classes"].head(1).tolist()
+    ['compute']
     """
     work = device_work(trace)
     rows: list[tuple[int, str, int]] = []
@@ -207,4 +190,4 @@ def kernel_types(trace: TraceData) -> pd.DataFrame:
     order = frame.assign(unknown=devices).sort_values(
         ["unknown", "ns"], ascending=[True, False], kind="stable"
     )
-    return frame.loc[order.index].reset_index(drop=True)
+    return KERNEL_TYPES.typed(frame.loc[order.index].reset_index(drop=True))

@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.device import COPIES, COPY_BANDWIDTH
 from torchtrt_viz.analysis.core.device_work import DeviceWork, device_work
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.intervals import length, merge
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import strings
 from torchtrt_viz.analysis.core.tables import floats, integers, text
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["DIRECTIONS", "copies", "copy_bandwidth"]
@@ -61,32 +63,19 @@ def _sizes(details: list[dict[str, Any]], *keys: str) -> Ints:
     return out
 
 
+@returns(COPIES)
 def copies(trace: TraceData) -> pd.DataFrame:
     """Copies and fills by direction and memory.
 
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            Device index; NA where the trace does not say.
-        ``direction``
-            host to device, device to host, device to device, peer to peer, fill or unknown.
-        ``name``
-            Name of the copy, which tells pageable from pinned memory.
-        ``calls``
-            Number of copies.
-        ``bytes``
-            Bytes moved by those whose size is recorded; NA when none is.
-        ``sized_calls``
-            Copies whose size is recorded.
-        ``total_ns``
-            Sum of durations on the device, ns (not wall time).
-        ``busy_ns``
-            Time in which at least one of them ran, ns.
-        ``mean_ns``
-            Duration of one copy, ns.
-        ``gbps``
-            ``bytes`` per summed duration of the sized copies, 10^9 byte/s; NA without sizes.
+        One row per device, direction and name of copies and fills.
+
+    Examples
+    --------
+    >>> tv.analysis.copies(trace)[["direction", "calls"]].to_dict("records")
+    [{'direction': 'host to device', 'calls': 4}]
     """
     work, names, sizes = _sized(trace)
     groups = Groups.by(
@@ -115,6 +104,7 @@ def copies(trace: TraceData) -> pd.DataFrame:
     return frame.sort_values("total_ns", ascending=False, kind="stable").reset_index(drop=True)
 
 
+@returns(COPY_BANDWIDTH)
 def copy_bandwidth(trace: TraceData) -> pd.DataFrame:
     """Bandwidth of copies and fills over time, as a step function per device and direction.
 
@@ -123,16 +113,14 @@ def copy_bandwidth(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``device``
-            Device index; NA where the trace does not say.
-        ``direction``
-            As in :func:`copies`.
-        ``ts_ns``
-            Time of the change, on the trace's base.
-        ``gbps``
-            Bandwidth from this time on, 10^9 byte/s; exactly 0 when nothing is copied.
+        One row per change of the bandwidth of copies, per device and direction.
 
-    Copies without a recorded size, or without duration, are left out.
+        Copies without a recorded size, or without duration, are left out.
+
+    Examples
+    --------
+    >>> list(tv.analysis.copy_bandwidth(trace).columns)
+    ['device', 'direction', 'ts_ns', 'gbps']
     """
     work, names, sizes = _sized(trace)
     use = (sizes >= 0) & (work.dur > 0)
@@ -158,10 +146,8 @@ def copy_bandwidth(trace: TraceData) -> pd.DataFrame:
                 }
             )
         )
-    frame = (
-        pd.concat(parts, ignore_index=True)
-        if parts
-        else pd.DataFrame({"device": np.zeros(0, np.int64), "direction": [], "ts_ns": [], "gbps": []})
-    )
+    if not parts:
+        return COPY_BANDWIDTH.typed(pd.DataFrame(columns=COPY_BANDWIDTH.names))
+    frame = pd.concat(parts, ignore_index=True)
     device = frame["device"].to_numpy(dtype=np.int64)
     return frame.assign(device=integers(device, device >= 0))

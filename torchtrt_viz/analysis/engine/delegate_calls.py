@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.engines import DELEGATES, PHASES
 from torchtrt_viz.analysis.core.ancestry import nearest, outermost
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.masks import among, names_matching, strings
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, text
 from torchtrt_viz.analysis.core.waiting import ENQUEUE
 from torchtrt_viz.analysis.engine.engine_facts import details_of, engine_runtimes, first_detail
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["UNATTRIBUTED", "delegates", "phases"]
@@ -70,6 +72,7 @@ def delegate_calls(trace: TraceData) -> Calls:
     return Calls(call, instance, inside)
 
 
+@returns(DELEGATES)
 def delegates(
     trace: TraceData, *, sort: str | None = "host_total_ns", top: int | None = None
 ) -> pd.DataFrame:
@@ -83,36 +86,12 @@ def delegates(
     Returns
     -------
     pandas.DataFrame
-        ``delegate``
-            The instance (``run_id`` of its spans).
-        ``backend``
-            Name of the backend; missing: not recorded.
-        ``method``
-            Method of the program that calls it; missing: not recorded.
-        ``engine_runtime``
-            What executes its engine: ``tensorrt``, ``host`` (the region runs on the CPU), ...; missing: not
-            recorded.
-        ``calls``
-            Number of calls.
-        ``host_total_ns``, ``host_mean_ns``, ``host_median_ns``, ``host_min_ns``, ``host_max_ns``
-            Host time inside the calls, ns.
-        ``host_pct``
-            ``host_total_ns`` in percent of the time of all executions of methods; NA without those.
-        ``phases_ns``
-            Part of ``host_total_ns`` that lies in recorded phases, ns; NA when none were recorded.
-        ``unattributed_ns``
-            The rest of it; NA when no phases were recorded.
-        ``launch_overhead_ns``
-            Part of ``host_total_ns`` spent in enqueue phases, ns: the time that the host takes to submit the
-            work, not the time that the device takes. An engine that runs on the host does its work there;
-            the measured time of its layers is then taken off. NA when not recorded.
-        ``layers_ns``
-            Sum of the times of its layers, ns, on ``layers_domain`` (host or gpu); NA when not recorded.
-        ``gpu_ns``
-            Sum of its measured device time other than layers, ns; never part of a host column. NA when
-            not recorded.
-        ``op_types``
-            Operators of the exported graph that the region holds, with their number; missing: no ETRecord.
+        One row per delegate instance: which ran, how often, what its calls cost the host.
+
+    Examples
+    --------
+    >>> tv.analysis.delegates(trace)[["delegate", "calls"]].to_dict("records")
+    [{'delegate': 'head_0', 'calls': 4}]
     """
     spans = trace.spans
     calls = delegate_calls(trace)
@@ -175,7 +154,7 @@ def delegates(
             "op_types": text([_joined(first_detail(d, "op_types", "op_type")) for d in details]),
         }
     )
-    return order(frame, sort, top, ("delegate",))
+    return order(DELEGATES.typed(frame), sort, top, ("delegate",))
 
 
 _BACKEND = ("backend", "delegate_backend", "delegate_backend_name", "backend_name", "backend_id")
@@ -215,13 +194,14 @@ def _domains(trace: TraceData, group: Ints, layer: Mask, size: int) -> list[str 
     return out
 
 
-def _joined(value: Any) -> str | None:
+def _joined(value: object) -> str | None:
     if value is None or not isinstance(value, (list, tuple)):
         return None if value is None else str(value)
     counts = Counter(map(str, value))
     return ", ".join(name if number == 1 else f"{name} x{number}" for name, number in counts.items())
 
 
+@returns(PHASES)
 def phases(
     trace: TraceData, *, rest: bool = True, sort: str | None = None, top: int | None = None
 ) -> pd.DataFrame:
@@ -238,23 +218,14 @@ def phases(
     Returns
     -------
     pandas.DataFrame
-        ``delegate``
-            The instance (``run_id`` of its spans).
-        ``phase``
-            Name of the phase; ``(outside its phases)`` for the rest.
-        ``role``
-            What the phase does, in words. An enqueue is launch overhead: the time that the host takes to
-            submit work. Only where the engine runs on the host is it the work itself, and says so.
-        ``domain``
-            Always host.
-        ``calls``
-            How often the phase ran.
-        ``total_ns``, ``mean_ns``, ``median_ns``, ``min_ns``, ``max_ns``
-            Host time, ns; of the rest the mean is per call of the delegate, the others NA.
-        ``pct``
-            ``total_ns`` in percent of the delegate's host time.
+        One row per delegate and phase of its calls.
 
-    Phases outside a delegate call, and delegates without phases, have no rows.
+        Phases outside a delegate call, and delegates without phases, have no rows.
+
+    Examples
+    --------
+    >>> tv.analysis.phases(trace)["phase"].tolist()[-1]
+    '(outside its phases)'
     """
     spans = trace.spans
     calls = delegate_calls(trace)
@@ -296,7 +267,7 @@ def phases(
     if sort is None and len(out):
         first = frame.groupby("delegate")["first"].transform("min").to_numpy()
         out = out.iloc[np.lexsort((frame["first"].to_numpy(), first))]
-    return order(out, sort, top, ("delegate", "phase"))
+    return order(PHASES.typed(out), sort, top, ("delegate", "phase"))
 
 
 def _with_rest(frame: pd.DataFrame, whole: dict[str, int], count: dict[str, int]) -> pd.DataFrame:

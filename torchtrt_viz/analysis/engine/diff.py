@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.engines import ENGINE_DIFF
 from torchtrt_viz.analysis.core.tables import floats, records, text
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["engine_diff"]
@@ -20,6 +22,7 @@ __all__ = ["engine_diff"]
 _FACTS = (("precision", "precision"), ("tactic", "tactic"), ("type", "type"), ("in_shapes", "input shapes"))
 
 
+@returns(ENGINE_DIFF)
 def engine_diff(
     a: TraceData, b: TraceData, *, engine_a: str | None = None, engine_b: str | None = None
 ) -> pd.DataFrame:
@@ -40,22 +43,7 @@ def engine_diff(
     Returns
     -------
     pandas.DataFrame
-        ``a``, ``b``
-            Names of the layers, several joined by " | "; missing: none corresponds.
-        ``matched_by``
-            operators, name, place, or missing.
-        ``status``
-            same, changed (precision, tactic, type or shapes differ), fused, split, added or removed.
-        ``changes``
-            What differs, in words; missing when nothing does.
-        ``a_ns``, ``b_ns``
-            Time of one call, ns; NA where it is not known.
-        ``delta_ns``
-            ``b_ns - a_ns``; a layer that is not there counts as 0; NA where a time is not known.
-        ``speedup``
-            ``a_ns / b_ns``: above 1 is faster in ``b``; NA where a time is missing or 0.
-        ``a_position``
-            Place of the first layer in ``a``'s engine; NA for added layers.
+        One row per layer, or layers that correspond, of two engines.
 
         In the order of ``a``, added layers where they stand in ``b``. The times are single averages:
         whether a difference is more than noise, :func:`torchtrt_viz.analysis.compare` can tell of
@@ -65,6 +53,13 @@ def engine_diff(
     ------
     OptionError
         When a trace holds no described engine, or several and none is named.
+
+    Examples
+    --------
+    >>> engines = tv.load(samples / "trex")
+    >>> rows = tv.analysis.engine_diff(engines, engines, engine_a="region_000", engine_b="region_000")
+    >>> rows["status"].unique().tolist()
+    ['same']
     """
     left, right = _engine(a, engine_a, "engine_a"), _engine(b, engine_b, "engine_b")
     pairs = _align(left, right)

@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.engines import DELEGATE_GAPS, ORCHESTRATION
 from torchtrt_viz.analysis.core.ancestry import nearest, outermost
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.intervals import cover, length, merge, subtract
 from torchtrt_viz.analysis.core.masks import among, ends, ints, measured
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["delegate_gaps", "orchestration"]
@@ -22,6 +24,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
+@returns(DELEGATE_GAPS)
 def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None = None) -> pd.DataFrame:
     """Time between one delegate call and the next on the same thread, within one execution.
 
@@ -36,21 +39,12 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
     Returns
     -------
     pandas.DataFrame
-        ``after``, ``before``
-            Delegates on either side; ``(start)`` and ``(end)`` at the borders of the method.
-        ``method_row``
-            Row of ``trace.spans`` of the method's execution; -1 for calls outside any.
-        ``iteration``
-            Iteration of the execution; -1 unknown.
-        ``start_ns``, ``dur_ns``
-            When the gap began, on the trace's base, and its length on the host, ns.
-        ``operators_ns``
-            The part in which operators ran on the host, ns.
-        ``other_ns``
-            The rest: the runtime's orchestration, ns.
-        ``gpu_copy_ns``
-            Time within the gap in which a device copied or filled memory, ns. The device's time, overlapping
-            the host's; NA without device work in the trace.
+        One row per stretch between delegate calls on one thread, within one execution.
+
+    Examples
+    --------
+    >>> tv.analysis.delegate_gaps(tv.load(samples / "demo_capture"))["after"].iloc[0]
+    '(start)'
     """
     spans = trace.spans
     start, end = ints(spans["start_ns"]), ends(trace)
@@ -73,7 +67,7 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
 
     lane = -1
 
-    def add(left: Any, right: Any, within: int, begin: int, stop: int) -> None:
+    def add(left: object, right: object, within: int, begin: int, stop: int) -> None:
         after.append(left)
         before.append(right)
         method_row.append(within)
@@ -111,9 +105,7 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
             "after": text(after),
             "before": text(before),
             "method_row": within_rows,
-            "iteration": np.where(within_rows >= 0, iteration[np.maximum(within_rows, 0)], -1)
-            if len(spans)
-            else within_rows,
+            "iteration": np.where(within_rows >= 0, iteration[np.maximum(within_rows, 0)], -1),
             "start_ns": begin,
             "dur_ns": stop - begin,
             "operators_ns": operators_ns,
@@ -140,24 +132,21 @@ def _covered_by_operators(trace: TraceData, lanes: Ints, begin: Ints, stop: Ints
     return out
 
 
+@returns(ORCHESTRATION)
 def orchestration(trace: TraceData) -> pd.DataFrame:
     """Executions of methods divided into delegates, operators and the rest, on the host.
 
     Returns
     -------
     pandas.DataFrame
-        ``part``
-            delegates, operators (outside delegates), orchestration (neither).
-        ``domain``
-            Always host.
-        ``total_ns``
-            Host time over all executions, ns; the parts sum to the methods' time.
-        ``mean_ns``
-            Per execution, ns.
-        ``pct``
-            In percent of the methods' time.
+        Three rows: what executions of methods spent in delegates, in operators and in neither.
 
-    No row when the trace holds no executions of methods, or a method whose parts are not recorded.
+        No row when the trace holds no executions of methods, or a method whose parts are not recorded.
+
+    Examples
+    --------
+    >>> tv.analysis.orchestration(tv.load(samples / "demo_capture"))["part"].tolist()
+    ['delegates', 'operators', 'orchestration']
     """
     spans = trace.spans
     start, end = ints(spans["start_ns"]), ends(trace)
@@ -166,9 +155,7 @@ def orchestration(trace: TraceData) -> pd.DataFrame:
     method = outermost(parent, among(spans["kind"], ("method",)) & here)
     runs = np.flatnonzero(method)
     if len(runs) == 0:
-        return pd.DataFrame(
-            {"part": text([]), "domain": text([]), "total_ns": [], "mean_ns": [], "pct": floats([])}
-        )
+        return ORCHESTRATION.typed(pd.DataFrame(columns=ORCHESTRATION.names))
     delegate = delegate_calls(trace).call & here
     operator = among(spans["kind"], ("operator",)) & here
     total = {"delegates": 0, "operators": 0, "orchestration": 0}

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.engines import LAYERS
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.masks import among, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
 from torchtrt_viz.analysis.engine.engine_facts import details_of, engine_infos, first_detail
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["layers"]
@@ -47,6 +49,7 @@ _COLUMNS = (
 )
 
 
+@returns(LAYERS)
 def layers(
     trace: TraceData,
     *,
@@ -69,34 +72,13 @@ def layers(
     Returns
     -------
     pandas.DataFrame
-        ``engine``
-            Engine or delegate that the layer belongs to (``run_id``).
-        ``position``
-            Place in the engine, from 0: in its description, or in order of execution.
-        ``name``
-            Name as recorded. A layer is not claimed to be an operator of the model unless that was recorded.
-        ``calls``
-            Executions that the times sum over; NA: not recorded.
-        ``total_ns``
-            Time over all calls, ns, in ``domain``; NA: not timed.
-        ``mean_ns``
-            ``total_ns`` per call, ns; NA where the number of calls is not recorded.
-        ``median_ns``
-            Median over the calls, ns; NA: not recorded.
-        ``pct``
-            ``total_ns`` in percent of the engine's timed layers: sums to 100 in each engine, or is NA. A
-            share of the layers' sum, not of the engine's latency.
-        ``timing``
-            measured (each execution has a start and an end), modeled (real durations at places that are not
-            real), aggregate (sums only: no place on a time axis); missing: not timed.
-        ``domain``
-            Where the time was spent: gpu, or host for an engine that ran on the CPU.
-        ``engine_runtime``
-            tensorrt, host, ... as recorded; missing: not recorded.
-        ``type``, ``role``, ``precision``, ``tactic``, ``module``, ``in_shapes``, ``out_shapes``,
-        ``in_bytes``, ``out_bytes``, ``weights_bytes``, ``explanation``
-            From the engine's description (see :data:`torchtrt_viz.formats.engine.info.LAYERS`); missing
-            without one. Bytes are per call.
+        One row per layer of an engine, with its times and what the files say of it.
+
+    Examples
+    --------
+    >>> engines = tv.load(samples / "trex")
+    >>> tv.analysis.layers(engines, sort=None, top=1)[["engine", "position"]].to_dict("records")
+    [{'engine': 'region_000', 'position': 0}]
     """
     left = among(trace.spans["kind"], ("layer",))
     parts = [_of_description(trace, str(id), info, left) for id, info in engine_infos(trace).items()]

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from torchtrt_viz.analysis.core.tables import floats, records, text
+from torchtrt_viz.analysis.columns.engines import ENGINE_LINT, REFORMATS
+from torchtrt_viz.analysis.core.tables import floats, number_or_nan, records, text
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.analysis.engine.roofline import convolution_facts, uses_tensor_cores
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["RULES", "engine_lint", "reformats"]
@@ -36,28 +38,20 @@ def _parts(value: Any) -> list[str]:
     return [] if pd.isna(value) else [part.strip() for part in str(value).split(",") if part.strip()]
 
 
+@returns(REFORMATS)
 def reformats(trace: TraceData) -> pd.DataFrame:
     """Layers that only convert layout or precision, and what they cost.
 
     Returns
     -------
     pandas.DataFrame
-        ``engine``, ``position``, ``name``
-            The layer.
-        ``converts``
-            precision, layout, precision and layout, or unknown.
-        ``origin``
-            Why TensorRT put it there, as recorded (QDQ, REFORMAT); missing: not recorded.
-        ``from``, ``to``
-            Precision and layout on either side; missing: not recorded.
-        ``bytes``
-            Bytes read and written by one call; NA where a size is unknown.
-        ``mean_ns``
-            Time of one call, ns, on the engine's domain; NA: not timed.
-        ``pct``
-            Share of the engine's timed layers, percent; NA: not timed.
-        ``serves``
-            Operators of the layer that it converts for, as recorded; missing: none.
+        One row per layer that only converts layout or precision.
+
+    Examples
+    --------
+    >>> engines = tv.load(samples / "trex")
+    >>> len(tv.analysis.reformats(engines))
+    0
     """
     rows = []
     for run_id, info, timed in _engines(trace):
@@ -128,28 +122,22 @@ def _engines(trace: TraceData) -> Iterator[tuple[str, Any, pd.DataFrame]]:
         yield run_id, info, mine
 
 
+@returns(ENGINE_LINT)
 def engine_lint(trace: TraceData) -> pd.DataFrame:
     """Look for what makes engines slow.
 
     Returns
     -------
     pandas.DataFrame
-        ``engine``, ``position``, ``layer``
-            Where; position -1 for findings about the whole engine.
-        ``rule``
-            tensor cores, alignment, mixed precision, conversion, loose quantisation, strided slice, opaque
-            region or no names.
-        ``finding``
-            What is wrong, with the facts.
-        ``remedy``
-            What can be done.
-        ``mean_ns``
-            Time of one call of the layer, ns; NA: not timed. That is the time at stake, not the time to be
-            won.
-        ``pct``
-            Share of the engine's timed layers, percent; NA: not timed.
+        One row per thing that makes an engine slow, by engine, then time at stake.
 
         Ordered by engine, then by time at stake.
+
+    Examples
+    --------
+    >>> engines = tv.load(samples / "trex")
+    >>> tv.analysis.engine_lint(engines)["rule"].unique().tolist()
+    []
     """
     rows: list[dict[str, Any]] = []
     for run_id, info, timed in _engines(trace):
@@ -177,8 +165,8 @@ def engine_lint(trace: TraceData) -> pd.DataFrame:
                         "rule": rule,
                         "finding": finding,
                         "remedy": remedy,
-                        "mean_ns": _number(timed["mean_ns"].iloc[at]),
-                        "pct": _number(timed["pct"].iloc[at]),
+                        "mean_ns": number_or_nan(timed["mean_ns"].iloc[at]),
+                        "pct": number_or_nan(timed["pct"].iloc[at]),
                     }
                 )
     frame = pd.DataFrame(
@@ -193,10 +181,6 @@ def engine_lint(trace: TraceData) -> pd.DataFrame:
     return frame.sort_values(["engine", "mean_ns"], ascending=[True, False], kind="stable").reset_index(
         drop=True
     )
-
-
-def _number(value: Any) -> float:
-    return np.nan if pd.isna(value) else float(value)
 
 
 def _findings(row: Any) -> Iterator[tuple[str, str, str]]:

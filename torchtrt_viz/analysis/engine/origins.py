@@ -9,12 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.columns.engines import PROVENANCE
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.masks import among, measured, names_matching, strings
 from torchtrt_viz.analysis.core.tables import text
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import details_of, engine_infos, first_detail
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["provenance"]
@@ -26,6 +28,7 @@ _SOURCE_FRAME = re.compile(r"\(\d+\): ")
 _SAMPLE = 2000  # kinds of event looked at, one event each
 
 
+@returns(PROVENANCE)
 def provenance(trace: TraceData) -> pd.DataFrame:
     """How many events lead back to the model: to operators of the exported graph, modules, source lines.
 
@@ -34,16 +37,12 @@ def provenance(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``of``
-            What the events are: delegate calls, layers, operators.
-        ``what``
-            What is asked for: graph operators, module paths, source lines.
-        ``events``
-            Different events (by name and instance).
-        ``known``
-            Of these, with the answer recorded.
-        ``example``
-            One answer; missing without any.
+        One row per sort of event and sort of origin: how many lead back to the model.
+
+    Examples
+    --------
+    >>> tv.analysis.provenance(trace)["of"].unique().tolist()
+    ['delegate calls', 'layers', 'operators']
     """
     rows: list[dict[str, Any]] = []
     spans = trace.spans
@@ -91,7 +90,7 @@ def provenance(trace: TraceData) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     if value in (None, "", [], ()):
         return None
     if isinstance(value, (list, tuple)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from torchtrt_viz.analysis.core.tables import floats, integers, text
+from torchtrt_viz.analysis.core.tables import floats, integers, number_or_nan, text
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.errors import OptionError
@@ -58,6 +58,13 @@ def plan_graph(trace: TraceData, *, engine: str | None = None) -> PlanGraph:
     ------
     OptionError
         When the trace describes no engine, or several and none is named.
+
+    Examples
+    --------
+    >>> engines = tv.load(samples / "trex")
+    >>> graph = tv.analysis.plan_graph(engines, engine="region_000")
+    >>> graph.nodes["kind"].unique().tolist()
+    ['layer']
     """
     infos = engine_infos(trace)
     if engine is None and len(infos) == 1:
@@ -108,7 +115,7 @@ def _graph(
 ) -> tuple[list[dict[str, Any]], list[Any]]:
     nodes: list[dict[str, Any]] = []
 
-    def node(kind: str, name: Any, at: int | None = None) -> int:
+    def node(kind: str, name: object, at: int | None = None) -> int:
         def fact(column: str) -> Any:
             return None if at is None or pd.isna(table[column].iloc[at]) else str(table[column].iloc[at])
 
@@ -119,8 +126,8 @@ def _graph(
                 "type": fact("type"),
                 "role": fact("role"),
                 "precision": fact("precision"),
-                "mean_ns": _number(timed["mean_ns"].iloc[at]) if at is not None else np.nan,
-                "pct": _number(timed["pct"].iloc[at]) if at is not None else np.nan,
+                "mean_ns": number_or_nan(timed["mean_ns"].iloc[at]) if at is not None else np.nan,
+                "pct": number_or_nan(timed["pct"].iloc[at]) if at is not None else np.nan,
             }
         )
         return len(nodes) - 1
@@ -150,10 +157,6 @@ def _graph(
             if tensor is not None:
                 edges.append((source, node("output", name), tensor))
     return nodes, edges
-
-
-def _number(value: Any) -> float:
-    return np.nan if pd.isna(value) else float(value)
 
 
 def _ranks(count: int, edges: list[Any]) -> tuple[list[int], list[bool]]:

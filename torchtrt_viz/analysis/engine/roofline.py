@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.engines import ENGINE_ROOFLINE
 from torchtrt_viz.analysis.core.tables import floats, integers, order, records, text
 from torchtrt_viz.analysis.device.device_specs import Device, device_of, find_device
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.analysis.engine.layer_table import layers
+from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["engine_roofline", "multiplications", "uses_tensor_cores"]
@@ -28,7 +30,7 @@ _PRECISIONS = {"FP64": "fp64", "FP32": "fp32", "TF32": "tf32", "FP16": "fp16", "
                "INT8": "int8", "FP4": "fp4"}  # fmt: skip
 
 
-def uses_tensor_cores(tactic: Any) -> bool | None:
+def uses_tensor_cores(tactic: object) -> bool | None:
     """Say by the kernel's name whether a layer runs on tensor cores; None where the name does not tell."""
     if not isinstance(tactic, str):
         return None
@@ -125,6 +127,7 @@ def _matrix_product(
     return prod(out[:-2]) * rows * columns * inner
 
 
+@returns(ENGINE_ROOFLINE)
 def engine_roofline(
     trace: TraceData,
     *,
@@ -144,29 +147,15 @@ def engine_roofline(
     Returns
     -------
     pandas.DataFrame
-        ``engine``, ``position``, ``name``, ``type``, ``precision``
-            As in :func:`torchtrt_viz.analysis.layers`.
-        ``mean_ns``
-            Time of one call, ns, on ``domain``; NA where it is not known.
-        ``domain``
-            gpu or host.
-        ``macs``
-            Multiply-adds of one call, from the shapes; NA for layers without any and for dynamic shapes.
-        ``bytes``
-            Inputs, outputs and weights of one call, each moved once; NA where a size is unknown.
-        ``intensity``
-            Operations (two per multiply-add) per byte; NA as above.
-        ``tflops``, ``gbps``
-            Reached: 10^12 operations/s, 10^9 byte/s; NA as above.
-        ``tensor_cores``
-            Whether the kernel runs on tensor cores, by its name; NA where that does not tell.
-        ``bound``
-            compute or memory: the lower of the roofs; missing without a device.
-        ``roof_tflops``, ``efficiency_pct``
-            The lower roof, and what was reached in percent of it; for layers without multiplications the
-            efficiency is of the memory bandwidth. NA without a device.
+        One row per layer of a described engine, against a device's limits.
 
-    Only engines whose description is in the trace have rows.
+        Only engines whose description is in the trace have rows.
+
+    Examples
+    --------
+    >>> engines = tv.load(samples / "trex")
+    >>> tv.analysis.engine_roofline(engines, device="A100")["engine"].unique().tolist()
+    ['region_000', 'region_001']
     """
     roof = device_of(trace) if device is None else find_device(device)
     timed = layers(trace, sort=None)

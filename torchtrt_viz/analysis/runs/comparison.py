@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.core.statistics import bootstrap_ratio, holm, trimmed_test, winsorise
+from torchtrt_viz.analysis.core.statistics import bootstrap_ratios, holm, trimmed_tests, winsorised_means
 from torchtrt_viz.analysis.core.tables import floats, integers, text
 from torchtrt_viz.analysis.runs.sampling import LEVELS, Samples, samples
 from torchtrt_viz.errors import OptionError
@@ -133,30 +133,33 @@ def _level(
         before = samples(a, level, skip_warmup=skip_warmup, per_call=True)
         after = samples(b, level, skip_warmup=skip_warmup, per_call=True)
     basis = before.basis if before.basis == after.basis else "mean"
+    mean_a, mean_b = winsorised_means(before.values), winsorised_means(after.values)
     rows = []
+    pairs: list[tuple[dict[str, Any], Floats, Floats]] = []
     for key, x, y in _aligned(_index(before), _index(after)):
-        values_a = before.values[x] if x is not None else None
-        values_b = after.values[y] if y is not None else None
         row: dict[str, Any] = {
             "level": level,
             "name": key[0],
             "run_id": key[1],
             "domain": before.domain[x] if x is not None else after.domain[y],  # type: ignore[index]
             "basis": basis,
-            "a_ns": None if values_a is None else float(winsorise(values_a).mean()),
-            "b_ns": None if values_b is None else float(winsorise(values_b).mean()),
-            "a_samples": 0 if values_a is None else len(values_a),
-            "b_samples": 0 if values_b is None else len(values_b),
+            "a_ns": None if x is None else float(mean_a[x]),
+            "b_ns": None if y is None else float(mean_b[y]),
+            "a_samples": 0 if x is None else len(before.values[x]),
+            "b_samples": 0 if y is None else len(after.values[y]),
             "a_calls": 0 if x is None else int(before.calls[x]),
             "b_calls": 0 if y is None else int(after.calls[y]),
             "low": np.nan,
             "high": np.nan,
             "p": None,
         }
-        if values_a is not None and values_b is not None and basis != "mean":
-            row["low"], row["high"] = bootstrap_ratio(values_a, values_b, confidence=confidence, seed=seed)
-            row["p"] = trimmed_test(values_a, values_b)
+        if x is not None and y is not None and basis != "mean":
+            pairs.append((row, before.values[x], after.values[y]))
         rows.append(row)
+    values_a, values_b = [x for _, x, _ in pairs], [y for _, _, y in pairs]
+    intervals = bootstrap_ratios(values_a, values_b, confidence=confidence, seed=seed)
+    for (row, _, _), interval, p in zip(pairs, intervals, trimmed_tests(values_a, values_b), strict=True):
+        row["low"], row["high"], row["p"] = float(interval[0]), float(interval[1]), float(p)
     return rows
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.core.statistics import holm, student_tail, winsorise
+from torchtrt_viz.analysis.core.statistics import holm, student_tail, winsorised_means
 from torchtrt_viz.analysis.core.tables import floats, integers, text
 from torchtrt_viz.analysis.runs.comparison import VERDICTS
 from torchtrt_viz.analysis.runs.sampling import LEVELS, Samples, samples
@@ -78,7 +78,7 @@ def _values(found: Samples, number: int, label: str) -> pd.DataFrame:
             "domain": text(found.domain),
             "run": np.full(len(found.values), number),
             "label": text([label] * len(found.values)),
-            "ns": np.array([float(winsorise(values).mean()) for values in found.values]),
+            "ns": winsorised_means(found.values),
             "samples": np.array([len(values) for values in found.values], dtype=np.int64),
         }
     )
@@ -182,7 +182,7 @@ def _cut(at: NDArray[Any], values: Floats, runs: int) -> dict[str, Any]:
     assert best is not None
     t, cut, noise = best
     # every cut was looked at
-    out["p"] = min(1.0, 2.0 * student_tail(t, len(logs) - 2) * (len(logs) - 1))
+    out["p"] = min(1.0, 2.0 * float(student_tail(t, len(logs) - 2)) * (len(logs) - 1))
     out |= {
         "since": int(at[cut]),
         "before": float(values[:cut].mean()),

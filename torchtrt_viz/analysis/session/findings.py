@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.sessions import EXPLAIN
 from torchtrt_viz.analysis.core.humanize import duration
+from torchtrt_viz.model.frame_docs import returns
 
 if TYPE_CHECKING:
     from torchtrt_viz.analysis.session.overview_frames import OverviewFrames
@@ -24,6 +26,7 @@ Finding = tuple[str, float | None, str, Any]
 """Sentence, time at stake, table, session (None: of no single one)."""
 
 
+@returns(EXPLAIN)
 def session_findings(made: OverviewFrames, *, top: int = 6) -> pd.DataFrame:
     """Say in sentences what stands out over the ranks.
 
@@ -32,13 +35,12 @@ def session_findings(made: OverviewFrames, *, top: int = 6) -> pd.DataFrame:
     made
         The session's tables.
     top
-        Most sentences.
+        Largest number of findings.
 
     Returns
     -------
     pandas.DataFrame
-        ``finding`` (a sentence with its numbers), ``impact_ns`` (time at stake, ns; NA where it is none),
-        ``source`` (the table it comes from). Who keeps others waiting comes first.
+        One row per finding; who keeps others waiting comes first.
     """
     waited = list(_waited_for(made.stragglers))
     found = [

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.sessions import COLLECTIVE_TOTALS, STEP_IMBALANCE
+from torchtrt_viz.model.frame_docs import returns
+
 __all__ = ["collective_totals", "step_imbalance"]
 
 _STEP = ["session", "role", "cycle", "step"]
 _COLLECTIVE = ["session", "role", "name", "domain"]
 
 
+@returns(STEP_IMBALANCE)
 def step_imbalance(steps: pd.DataFrame) -> pd.DataFrame:
     """Steps of equal number over the ranks of a role.
 
@@ -21,17 +25,15 @@ def step_imbalance(steps: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row for each step that at least two ranks of a session, role and cycle have: ``session``,
-        ``role``, ``cycle``, ``step``, ``ranks``; ``min_ns``, ``median_ns``, ``max_ns`` (duration on a rank,
-        each by its own clock), ``over_pct`` (the longest over the median, percent), ``slowest_rank``. Equal
-        numbers are equal counts, not the same moment.
+        One row per step that at least two ranks of a session, role and cycle have. Equal numbers are equal
+        counts, not the same moment.
     """
     columns = [*_STEP, "ranks", "min_ns", "median_ns", "max_ns", "over_pct", "slowest_rank"]
     steps = steps.reset_index(drop=True)
     groups = steps.groupby(_STEP, dropna=False, sort=False)["dur_ns"]
     steps = steps[(groups.transform("size") > 1).to_numpy()]
     if steps.empty:
-        return pd.DataFrame(columns=columns)
+        return STEP_IMBALANCE.typed(pd.DataFrame(columns=columns))
     groups = steps.groupby(_STEP, dropna=False, sort=False)["dur_ns"]
     out = groups.agg(ranks="size", min_ns="min", median_ns="median", max_ns="max").reset_index()
     out["slowest_rank"] = steps.loc[groups.idxmax().to_numpy(), "rank"].array
@@ -40,6 +42,7 @@ def step_imbalance(steps: pd.DataFrame) -> pd.DataFrame:
     return out[columns]
 
 
+@returns(COLLECTIVE_TOTALS)
 def collective_totals(collectives: pd.DataFrame) -> pd.DataFrame:
     """Collectives of one name together.
 
@@ -51,18 +54,14 @@ def collective_totals(collectives: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``session``, ``role``, ``name``, ``domain`` (host or gpu), ``collectives`` (occurrences compared over
-        ranks), ``groups`` (process groups, 0 where none is recorded), ``wait_ns`` (time that ranks waited for
-        the last one, summed over ranks and occurrences), ``mean_wait_ns`` (of one occurrence),
-        ``max_wait_ns``, ``last_rank`` (rank that cost the others most), ``last_pct`` (its part of
-        ``wait_ns``, percent).
+        One row per name of collectives.
     """
     columns = [
         *_COLLECTIVE,
         *("collectives", "groups", "wait_ns", "mean_wait_ns", "max_wait_ns", "last_rank", "last_pct"),
     ]
     if collectives.empty:
-        return pd.DataFrame(columns=columns)
+        return COLLECTIVE_TOTALS.typed(pd.DataFrame(columns=columns))
     groups = collectives.groupby(_COLLECTIVE, dropna=False, sort=False)
     out = groups.agg(
         collectives=("wait_ns", "size"),

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.sessions import OPERATORS_OVER_RANKS
 from torchtrt_viz.analysis.device.operator_tables import operators
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.model.frame_docs import returns
 
 if TYPE_CHECKING:
     from torchtrt_viz.model.session_data import SessionData
-    from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["operators_of", "session_operators", "trace_operators"]
+__all__ = ["operators_of", "session_operators"]
 
 _RANK = ["session", "rank", "role", "instance", "host"]
 
 
-def trace_operators(trace: TraceData, **options: Any) -> pd.DataFrame:
-    """Operators of one trace, as :meth:`torchtrt_viz.Trace.operators` returns them."""
-    return operators(trace, **options)
-
-
+@returns(OPERATORS_OVER_RANKS)
 def session_operators(
     session: SessionData,
     *,
     per_rank: bool = False,
     by: str | Sequence[str] = (),
+    kinds: Iterable[str] = ("operator",),
     sort: str | None = "self_ns",
     top: int | None = None,
-    **options: Any,
 ) -> pd.DataFrame:
     """Host operators over all ranks.
 
@@ -40,39 +37,19 @@ def session_operators(
     per_rank
         Return every rank's own table (``trace.operators(...)`` after the columns that name the rank)
         instead of the sums.
-    by
-        What else tells rows apart, as in :func:`torchtrt_viz.analysis.operators`.
+    by, kinds
+        What else tells rows apart, and kinds of host spans to count, as in
+        :func:`torchtrt_viz.analysis.operators`.
     sort, top
         Column to sort by (largest first), and at most so many rows.
-    **options
-        Further options of :func:`torchtrt_viz.analysis.operators` (``kinds``).
 
     Returns
     -------
     pandas.DataFrame
-        ``session``, ``role``
-            Only where the session has several: prefill and decode ranks do different work and are not
-            compared.
-        ``name``, and one column per entry of ``by``
-            As in the rank's table.
-        ``ranks``
-            Ranks that ran the operator.
-        ``calls``
-            Calls on all ranks and cycles.
-        ``total_ns``, ``self_ns``
-            Inclusive and self host time, ns, summed over ranks. Ranks run at the same time: a sum of
-            work, not wall time.
-        ``self_pct``
-            ``self_ns`` in percent of the column's sum (of the role's, where roles are told apart).
-        ``rank_mean_ns``, ``rank_min_ns``, ``rank_max_ns``
-            Self time of one rank (all its cycles), ns, over the ranks that ran the operator.
-        ``max_rank``
-            Number of the rank with the most.
-        ``imbalance``
-            ``rank_max_ns`` over ``rank_mean_ns``: 1 is even; NA where nothing was spent.
+        One row per operator on the host (and role): sums over ranks, and how unevenly the work lies.
     """
     by = [by] if isinstance(by, str) else list(by)
-    frame = session.map(trace_operators, by=tuple(by), sort=None, **options)
+    frame = session.map(operators, by=tuple(by), kinds=tuple(kinds), sort=None)
     return frame if per_rank else operators_of(frame, by=by, sort=sort, top=top)
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.analysis.device.communication import collectives as device_collectives
+from torchtrt_viz.analysis.device.operator_tables import operators as device_operators
 from torchtrt_viz.analysis.session.busy_strips import trace_strips
 from torchtrt_viz.analysis.session.findings import session_findings
 from torchtrt_viz.analysis.session.overview_frames import OverviewFrames
-from torchtrt_viz.analysis.session.rank_operators import operators_of, trace_operators
+from torchtrt_viz.analysis.session.rank_operators import operators_of
 from torchtrt_viz.analysis.session.rank_steps import (
     collectives_of,
     steps_of,
@@ -55,7 +56,7 @@ def overview(session: SessionData, progress: Callable[[int, int], None] | None =
     totals, operators, steps, collectives, requests, devices, strips = session.map_all(
         [
             (trace_totals, {}),
-            (trace_operators, {"sort": None}),
+            (device_operators, {"sort": None}),
             (trace_steps, {}),
             (trace_collectives, {}),
             (trace_request_sums, {}),

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.sessions import COLLECTIVES, STEPS, STRAGGLERS
+from torchtrt_viz.model.frame_docs import returns
+
 if TYPE_CHECKING:
     from torchtrt_viz.model.session_data import SessionData
     from torchtrt_viz.model.trace_data import TraceData
@@ -69,16 +72,14 @@ def trace_steps(trace: TraceData) -> pd.DataFrame:
     )
 
 
+@returns(STEPS)
 def session_steps(session: SessionData) -> pd.DataFrame:
     """Duration of each step on each rank.
 
     Returns
     -------
     pandas.DataFrame
-        The rank's columns, then ``step``, ``name``, ``start_ns`` (on that rank's own base), ``dur_ns``;
-        ``median_ns`` (over the ranks of the same session, role and cycle that have a step of this number)
-        and ``behind_ns`` (``dur_ns`` less the median). Equal numbers are equal counts, not the same
-        moment and not necessarily the same work.
+        One row per rank and step.
     """
     return steps_of(session.map(trace_steps))
 
@@ -134,8 +135,15 @@ def _group(details: dict[str, Any]) -> str | None:
     return " ".join(parts) or None
 
 
+@returns(COLLECTIVES)
 def session_collectives(session: SessionData) -> pd.DataFrame:
-    """Collectives over ranks: for whom the others waited; the columns are those of `collectives_of`."""
+    """Collectives over ranks: for whom the others waited.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per collective that the ranks of a group recorded equally often: see `collectives_of`.
+    """
     return collectives_of(session.map(trace_collectives))
 
 
@@ -150,15 +158,12 @@ def collectives_of(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``session``, ``role``, ``cycle``, ``name``, ``domain`` (host or gpu: whose time is compared),
-        ``group``, ``number`` (occurrence from 0), ``ranks``, ``min_ns``, ``max_ns`` (time in it, ns),
-        ``last_rank`` (number of the rank that entered last), ``wait_ns`` (time that the other ranks spent
-        beyond the shortest, ns, summed).
+        The columns of :func:`session_collectives`.
     """
     group = ["session", "role", "cycle", "name", "domain", "group"]
     columns = [*group, "number", "ranks", "min_ns", "max_ns", "last_rank", "wait_ns"]
     if frame.empty:
-        return pd.DataFrame(columns=columns)
+        return COLLECTIVES.typed(pd.DataFrame(columns=columns))
     counts = frame.groupby([*group, "rank", "instance", "host"], dropna=False)["number"].transform("size")
     same = frame.assign(_count=counts).groupby(group, dropna=False)["_count"]
     frame = frame[(same.transform("min") == same.transform("max")).to_numpy()].reset_index(drop=True)
@@ -170,9 +175,10 @@ def collectives_of(frame: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
     out["last_rank"] = frame.loc[groups["dur_ns"].idxmin().to_numpy(), "rank"].array
     out["wait_ns"] = out.pop("total") - out["ranks"] * out["min_ns"]
-    return out[columns]
+    return COLLECTIVES.typed(out[columns])
 
 
+@returns(STRAGGLERS)
 def stragglers(session: SessionData) -> pd.DataFrame:
     """Ranks by how much the others wait for them, or how far they are behind.
 
@@ -182,21 +188,7 @@ def stragglers(session: SessionData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a rank, the slowest first: the rank's columns, then
-
-        ``waited_for_ns``
-            Time that other ranks spent in collectives waiting for this one to enter, ns, summed over them;
-            NA without comparable collectives (see :func:`session_collectives`).
-        ``last_in``
-            Collectives that it entered last.
-        ``steps``
-            Steps that at least two ranks of its session and role have.
-        ``step_ns``
-            Their durations on this rank, ns, summed.
-        ``behind_ns``, ``behind_pct``
-            Sum over steps of the difference from the median rank, ns, and in percent of the median's sum.
-        ``slowest``
-            Steps in which it took longest.
+        One row per rank, the one that others wait for most first.
     """
     steps, collectives = session.map_all([(trace_steps, {}), (trace_collectives, {})])
     return stragglers_of(session.ranks, steps_of(steps), collectives_of(collectives))

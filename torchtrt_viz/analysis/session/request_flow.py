@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.sessions import REQUEST_EVENTS, REQUESTS
+from torchtrt_viz.model.frame_docs import returns
+
 if TYPE_CHECKING:
     from torchtrt_viz.model.session_data import SessionData
     from torchtrt_viz.model.trace_data import TraceData
@@ -127,15 +130,14 @@ def trace_request_events(trace: TraceData) -> pd.DataFrame:
     )
 
 
+@returns(REQUEST_EVENTS)
 def request_events(session: SessionData) -> pd.DataFrame:
     """Annotated work on requests, of all ranks.
 
     Returns
     -------
     pandas.DataFrame
-        The rank's columns, then those of :func:`trace_request_events`, with request ids filled in from
-        the transfer where a rank names only the transfer, and ``cut`` (True when the rank reported the
-        request as in flight at a boundary of the recording: part of its work is not in the trace).
+        One row per request and annotated range of a rank.
     """
     return _named(session.map(trace_request_events), session.ranks)
 
@@ -188,12 +190,10 @@ def _named(frame: pd.DataFrame, ranks: pd.DataFrame) -> pd.DataFrame:
         for _, row in ranks.iterrows()
         for request in (*(row["cut_at_start"] or ()), *(row["cut_at_stop"] or ()))
     }
-    return frame.assign(
-        cut=[
-            (s, r, q) in cut
-            for s, r, q in zip(frame["session"], frame["rank"], frame["request"], strict=True)
-        ]
-    )
+    cut_off = [
+        (s, r, q) in cut for s, r, q in zip(frame["session"], frame["rank"], frame["request"], strict=True)
+    ]
+    return frame.assign(cut=np.array(cut_off, dtype=bool))
 
 
 _KEYS_OF_REQUEST = ["session", "request"]
@@ -225,6 +225,7 @@ def _decode_queue(frame: pd.DataFrame) -> pd.Series:
     return waited.groupby(level=_KEYS_OF_REQUEST, dropna=False, sort=False).max()
 
 
+@returns(REQUESTS)
 def requests(session: SessionData) -> pd.DataFrame:
     """One row per request: what prefill, transfer and decode ranks spent on it.
 
@@ -233,32 +234,7 @@ def requests(session: SessionData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``session``, ``request``, ``transfer``
-            Ids; ``transfer`` is None where no range names one.
-        ``prefill_rank``, ``decode_rank``
-            Ranks that worked on it (the lowest number, where several did); NA where no range says so.
-        ``prefill_ranks``, ``decode_ranks``
-            How many did: those of a tensor-parallel group, or those that it moved between.
-        ``queue_ns``
-            Host time of the ranges named ``queue``, ns; NA where the engine records none.
-        ``prefill_ns``, ``kv_send_ns``, ``kv_recv_ns``, ``decode_ns``
-            Host time of the ranges of this phase, ns, summed over the request's ranges on all its ranks. A
-            range shared by a batch counts in full for each of its requests, so the column must not be added
-            up where ``batched`` is true.
-        ``decode_queue_ns``
-            From the end of ``kv_recv`` to the first decode range of the same rank, ns, by its own clock (the
-            longest, where several ranks did both); NA where no rank recorded both.
-        ``decode_steps``
-            Decode ranges that name it.
-        ``batched``
-            Whether any of its ranges is shared with other requests.
-        ``handoff_ns``
-            From the end of prefill to the start of the first decode range, ns; NA unless all its ranks are
-            on one host (clocks of different hosts are not aligned) and record Unix time.
-        ``cut``
-            Whether a boundary of the recording cut it.
-        ``joined``
-            Whether both a prefill and a decode range name it.
+        One row per request: what prefill, transfer and decode ranks spent on it.
     """
     return requests_of(session.map(trace_request_sums), session.ranks)
 

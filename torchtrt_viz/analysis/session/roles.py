@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.sessions import BY_ROLE, ROLES
 from torchtrt_viz.analysis.core.masks import among, measured
 from torchtrt_viz.analysis.device.temporal import temporal_breakdown
+from torchtrt_viz.model.frame_docs import returns
 
 if TYPE_CHECKING:
     from torchtrt_viz.model.trace_data import TraceData
@@ -56,6 +58,7 @@ def trace_totals(trace: TraceData) -> pd.DataFrame:
     return out
 
 
+@returns(ROLES)
 def roles_of(totals: pd.DataFrame, steps: pd.DataFrame, requests: pd.DataFrame) -> pd.DataFrame:
     """Roles of a session side by side: prefill against decode.
 
@@ -67,19 +70,7 @@ def roles_of(totals: pd.DataFrame, steps: pd.DataFrame, requests: pd.DataFrame) 
     Returns
     -------
     pandas.DataFrame
-        One row a session and role: ``session``, ``role``, ``ranks``, ``hosts``.
-
-        ``requests``
-            Requests that its ranks prefilled or decoded; NA where no range names one.
-        ``steps_per_rank``, ``step_median_ns``, ``step_p90_ns``
-            Steps of a rank on average, and durations over all steps and ranks, ns, each by its rank's clock.
-        ``slowest_rank``, ``slowest_pct``
-            Rank with the longest median step, and how much longer than the median rank's that is.
-        ``operators_ns``, ``gpu_busy_ns``
-            Host time in operators, and device time with work, ns, of one rank on average. Apart: neither
-            contains the other.
-        ``gpu_busy_pct``, ``gpu_exposed_pct``
-            Of the ranks' device spans: with work, and with communication that nothing hides.
+        One row per session and role: prefill against decode.
     """
     totals = totals.assign(role=totals["role"].astype(object))
     groups = totals.groupby(_ROLE, dropna=False, sort=True)
@@ -101,7 +92,7 @@ def roles_of(totals: pd.DataFrame, steps: pd.DataFrame, requests: pd.DataFrame) 
     for column, part in (("gpu_busy_pct", "gpu_busy_ns"), ("gpu_exposed_pct", "gpu_exposed_ns")):
         out[column] = (100.0 * sums[part].astype("Float64") / span).where(span > 0)
     order = sorted(range(len(out)), key=lambda row: (str(out["session"][row]), *_place(out["role"][row])))
-    return out.take(order).reset_index(drop=True)
+    return ROLES.typed(out.take(order).reset_index(drop=True))
 
 
 def _place(role: Any) -> tuple[int, str]:
@@ -144,6 +135,7 @@ def _pace(steps: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+@returns(BY_ROLE)
 def operators_by_role(operators: pd.DataFrame) -> pd.DataFrame:
     """Operators with one column a role.
 
@@ -155,10 +147,7 @@ def operators_by_role(operators: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``name``, then for each role ``<role>_self_pct`` (of the role's own self host time),
-        ``<role>_call_ns`` (self host time of one call on average) and ``<role>_calls``; NA where the role
-        does not run it.
-        Empty unless there are several roles.
+        One row per operator on the host, with three columns a role; none unless there are several roles.
     """
     if "role" not in operators or "session" in operators:
         return pd.DataFrame({"name": pd.Series(dtype=object)})

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.columns.sessions import SKEW
 from torchtrt_viz.analysis.core.tables import floats, integers, text
 from torchtrt_viz.analysis.device.communication import bus_factor, collectives
+from torchtrt_viz.model.frame_docs import returns
 
 if TYPE_CHECKING:
     from torchtrt_viz.model.session_data import SessionData
@@ -20,6 +22,7 @@ _TOGETHER = ("all_reduce", "reduce_scatter", "all_gather", "all_to_all", "barrie
 _KEYS = ["session", "cycle", "group_ranks", "group", "sequence"]
 
 
+@returns(SKEW)
 def collective_skew(session: SessionData) -> pd.DataFrame:
     """Collectives on devices, aligned over the ranks of a session.
 
@@ -35,7 +38,12 @@ def collective_skew(session: SessionData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns of :func:`skew_of`.
+        One row per collective on devices that at least two ranks recorded with its group.
+
+    Examples
+    --------
+    >>> tv.analysis.collective_skew(session)[["collective", "ranks", "last_rank"]].head(1).to_dict("records")
+    [{'collective': 'all_reduce', 'ranks': 4, 'last_rank': 3}]
     """
     return skew_of(session.map(collectives))
 
@@ -51,27 +59,7 @@ def skew_of(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per collective that at least two ranks recorded with its group.
-
-        ``group``, ``group_ranks``, ``sequence``
-            Process group, and the number of the collective in it.
-        ``collective``
-            all_reduce, all_gather, ...
-        ``ranks``, ``missing_ranks``
-            Ranks that recorded it, and how many of the group did not (NA: its size is not recorded).
-        ``message_bytes``
-            Size of the message; NA: not recorded.
-        ``transfer_ns``
-            Duration on the rank that arrived last, ns: the transfer without waiting.
-        ``last_rank``
-            That rank.
-        ``mean_wait_ns``, ``max_wait_ns``
-            Time that ranks waited for it, ns (mean over all ranks, the last one's 0 included).
-        ``first_rank``
-            The rank that waited longest.
-        ``algorithm_gbps``, ``bus_gbps``
-            ``message_bytes`` per ``transfer_ns``, and that times the traffic of a ring per byte, 10^9 byte/s;
-            NA without a size.
+        The columns of :func:`collective_skew`.
 
         Broadcasts, sends and receives are left out: their ranks do not wait for each other.
     """
@@ -88,7 +76,7 @@ def skew_of(table: pd.DataFrame) -> pd.DataFrame:
     frame = frame[(count > 1) & agree]
     groups = frame.groupby(keys, dropna=False, sort=True)
     if not len(frame):
-        return _empty()
+        return SKEW.typed(pd.DataFrame(columns=SKEW.names))
     first = groups.first()
     last = frame.loc[groups["dur_ns"].idxmin(), "rank"].to_numpy()
     longest = frame.loc[groups["dur_ns"].idxmax(), "rank"].to_numpy()
@@ -102,7 +90,7 @@ def skew_of(table: pd.DataFrame) -> pd.DataFrame:
         for kind, n in zip(first["collective"], size, strict=True)
     ]
     index = first.index.to_frame(index=False)
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "group": text(index["group"].to_list()),
             "group_ranks": text(index["group_ranks"].to_list()),
@@ -120,25 +108,4 @@ def skew_of(table: pd.DataFrame) -> pd.DataFrame:
             "bus_gbps": floats(algorithm * np.array(factor, dtype=np.float64)),
         }
     )
-
-
-def _empty() -> pd.DataFrame:
-    numbers = np.zeros(0, np.int64)
-    return pd.DataFrame(
-        {
-            "group": text([]),
-            "group_ranks": text([]),
-            "sequence": numbers,
-            "collective": text([]),
-            "ranks": numbers,
-            "missing_ranks": integers(numbers),
-            "message_bytes": integers(numbers),
-            "transfer_ns": numbers,
-            "last_rank": numbers,
-            "mean_wait_ns": np.zeros(0),
-            "max_wait_ns": numbers,
-            "first_rank": numbers,
-            "algorithm_gbps": floats([]),
-            "bus_gbps": floats([]),
-        }
-    )
+    return SKEW.typed(frame)

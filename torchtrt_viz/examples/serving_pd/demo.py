@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def run_demo(
     token: str | None = None,
     echo: Callable[[str], object] = print,
     settings: Settings | None = None,
-    **options: Any,
+    options: Mapping[str, Any] | None = None,
 ) -> Path:
     """Serve random requests with prefill and decode workers, and record all of them.
 
@@ -51,8 +51,10 @@ def run_demo(
         Bearer token for the routes.
     echo
         Called with each line of progress.
-    **options
-        Fields of :class:`~torchtrt_viz.serving.ProfileConfig`.
+    settings
+        Limits and folders of the workers' profilers.
+    options
+        Fields of :class:`~torchtrt_viz.serving.ProfileConfig`, beyond ``output_dir``.
 
     Returns
     -------
@@ -64,7 +66,7 @@ def run_demo(
     CaptureError
         When a worker fails, or an archive could not be made.
     """
-    config = ProfileConfig(Path(output_dir), **options)
+    config = ProfileConfig(Path(output_dir), **(options or {}))
     config.check(window=window)
     chance = random.Random(0)
     echo(f"starting {prefill} prefill and {decode} decode workers")

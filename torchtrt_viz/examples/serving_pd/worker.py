@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
 from torchtrt_viz.examples.serving_pd.model import KVCache, ModelSize, TinyTransformer
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings

@@ -145,7 +145,7 @@ def _named(codes: NDArray[np.int64], texts: list[str]) -> Any:
 
 
 def _checked(
-    document: Any, name: str
+    document: object, name: str
 ) -> tuple[dict[str, NDArray[np.int64]], list[str], list[str], list[str], list[dict[str, Any]]]:
     def wrong(what: str, expected: str) -> TraceFormatError:
         return TraceFormatError(

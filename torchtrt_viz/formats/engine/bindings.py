@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.formats.engine.info import BINDINGS, Tensor
 from torchtrt_viz.formats.engine.tensor_types import dtype_of, shape_text, tensor_bytes
+from torchtrt_viz.formats.io.json_values import text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,19 +73,15 @@ def _full(item: dict[str, Any]) -> dict[str, Any]:
         "dtype": dtype,
         "shape": shape_text(shape),
         "bytes": tensor_bytes(shape, dtype),
-        "format": _text(item.get("Format", first.get("Format"))),
-        "location": _text(item.get("Location")),
+        "format": text(item.get("Format", first.get("Format"))),
+        "location": text(item.get("Location")),
         "min_shape": shape_text(_shape(first.get("MinShape"))),
         "opt_shape": shape_text(_shape(first.get("OptShape"))),
         "max_shape": shape_text(_shape(first.get("MaxShape"))),
     }
 
 
-def _shape(value: Any) -> tuple[int, ...] | None:
+def _shape(value: object) -> tuple[int, ...] | None:
     if isinstance(value, list) and all(type(size) is int for size in value):
         return tuple(value)
     return None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None

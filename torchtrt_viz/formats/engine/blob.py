@@ -1,7 +1,7 @@
 """The TR01/TR02 blob of a ``TensorRTBackend`` delegate: written here, parsed here, with every bound checked.
 
 The layout is the one that Torch-TensorRT writes (32 byte header, JSON metadata, 16-byte aligned engine);
-``capture_ext/executorch/blob.hpp`` is its description, with the metadata keys. An engine whose first bytes
+``capture_ext/core/blob.hpp`` is its description, with the metadata keys. An engine whose first bytes
 are :data:`HOST_MAGIC` is an inner ExecuTorch program for the host engine, anything else a TensorRT plan.
 """
 

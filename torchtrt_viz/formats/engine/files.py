@@ -181,7 +181,7 @@ def group_sets(sources: Iterable[Source]) -> dict[str, list[Source]]:
     """
     folders: dict[str, list[Source]] = {}
     for source in sources:
-        folders.setdefault(_folder(source), []).append(source)
+        folders.setdefault(source.folder, []).append(source)
     out: dict[str, list[Source]] = {}
     for folder, members in folders.items():
         members.sort(key=lambda source: source.name)
@@ -198,10 +198,3 @@ def group_sets(sources: Iterable[Source]) -> dict[str, list[Source]]:
         for stem, own in stems.items():
             out[f"{folder}/{stem}"] = own
     return out
-
-
-def _folder(source: Source) -> str:
-    if source.member is None:
-        return str(source.path.parent)
-    inside = source.member.replace("\\", "/").rpartition("/")[0]
-    return f"{source.path}!{inside}"

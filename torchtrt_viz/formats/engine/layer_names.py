@@ -46,8 +46,6 @@ class LayerName(NamedTuple):
         Optimisation profile that the name carries, None without one.
     myelin_graph
         Number of the compiled region that a Myelin kernel belongs to.
-    shorthand
-        Myelin's abbreviation of the operators in a generated kernel (``MaxrSubExpSum``).
     module
         Module path that the recorded parts have in common; None when no part records one. Of a region only
         its ends are recorded, so both have to have a path.
@@ -57,7 +55,6 @@ class LayerName(NamedTuple):
     parts: tuple[Part, ...]
     profile: int | None
     myelin_graph: int | None
-    shorthand: str | None
     module: str | None
 
     @property
@@ -68,8 +65,9 @@ class LayerName(NamedTuple):
 
 def parse_name(name: str) -> LayerName:
     """Take a layer's name apart; any text is accepted."""
-    wrapper, parts, *rest = native("trex").parse_name(name.encode("utf-8", "replace"))
-    return LayerName(wrapper, tuple(Part(*part) for part in parts), *rest)
+    # a generated kernel's abbreviation is for the descriptions that the reader itself makes
+    wrapper, parts, profile, region, _, module = native("trex").parse_name(name.encode("utf-8", "replace"))
+    return LayerName(wrapper, tuple(Part(*part) for part in parts), profile, region, module)
 
 
 def onnx_layers(metadata: str) -> tuple[str, ...]:

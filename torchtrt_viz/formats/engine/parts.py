@@ -13,6 +13,7 @@ from torchtrt_viz.formats.engine.trex_metadata import read_device, read_metadata
 from torchtrt_viz.formats.engine.trex_profile import read_engine_trace, read_profile, read_readings
 from torchtrt_viz.formats.engine.trex_timing import read_timing
 from torchtrt_viz.formats.engine.trtexec_log import parse_log
+from torchtrt_viz.formats.io.json_values import finite, list_of
 from torchtrt_viz.formats.io.lenient_json import MAX_DOCUMENT_BYTES, documents, parse_json
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
@@ -87,7 +88,7 @@ def read_parts(source: Source, options: LoadOptions, kind: str | None = None) ->
     return _json_parts(kind, value, stem, source, options)
 
 
-def _json_parts(kind: str, value: Any, stem: str, source: Source, options: LoadOptions) -> list[Part]:
+def _json_parts(kind: str, value: object, stem: str, source: Source, options: LoadOptions) -> list[Part]:
     name = source.name
     if kind == "profile":
         return [Part("profile", stem, name, read_profile(value, name, options))]
@@ -127,19 +128,15 @@ def _no_content(options: LoadOptions, name: str, what: str) -> None:
     )
 
 
-def _read_phase(value: Any, source: Source, options: LoadOptions) -> PhaseOps:
+def _read_phase(value: object, source: Source, options: LoadOptions) -> PhaseOps:
     out = PhaseOps(phase_of(source.filename))
-    if not isinstance(value, list):
-        raise TraceFormatError(
-            "no trace of framework operators",
-            path=source.name,
-            expected='[{"name": ..., "ph": "X", "ts": ..., "dur": ...}, ...]',
-            found=type(value).__name__,
-        )
+    events = list_of(
+        value, "framework operators", source.name, '[{"name": ..., "ph": "X", "ts": ..., "dur": ...}, ...]'
+    )
     wrong = 0
-    for event in value:
+    for event in events:
         fields: dict[str, Any] = event if isinstance(event, dict) else {}
-        start, dur = _finite(fields.get("ts")), _finite(fields.get("dur"))
+        start, dur = finite(fields.get("ts"), 9e15), finite(fields.get("dur"), 9e15)
         if start is None or dur is None or dur < 0 or "name" not in fields:
             wrong += 1
             continue
@@ -156,12 +153,6 @@ def _read_phase(value: Any, source: Source, options: LoadOptions) -> PhaseOps:
             )
         )
     return out
-
-
-def _finite(value: Any) -> float | None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 9e15:
-        return float(value)  # nan fails the comparison
-    return None
 
 
 def _log_parts(data: bytes, stem: str, name: str, options: LoadOptions) -> list[Part]:

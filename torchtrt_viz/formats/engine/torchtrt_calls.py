@@ -16,6 +16,7 @@ from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.trex_profile import ENGINE_EXECUTION, Profile
+from torchtrt_viz.formats.io.json_values import finite, whole
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.model.repair import Repair
 
@@ -52,7 +53,7 @@ class Calls:
     base_ns: int | None = None  # Unix ns at start_ns == 0, where the file has an anchor
 
 
-def is_call_event(event: Any) -> bool:
+def is_call_event(event: object) -> bool:
     """Tell whether an event was written by this package's capture."""
     args = event.get("args") if isinstance(event, dict) else None
     return isinstance(args, dict) and type(args.get("call")) is int and isinstance(args.get("engine_id"), str)
@@ -93,7 +94,7 @@ def read_calls(events: list[Any], name: str, options: LoadOptions) -> list[Calls
     return list(out.values())
 
 
-def read_sidecar(document: Any, name: str, options: LoadOptions) -> Calls:
+def read_sidecar(document: object, name: str, options: LoadOptions) -> Calls:
     """Read a delegate's sidecar; the result may be without events.
 
     Raises
@@ -124,10 +125,10 @@ def read_sidecar(document: Any, name: str, options: LoadOptions) -> Calls:
     label = about.get("engine_name")
     calls.engine = label if isinstance(label, str) and label else None
     calls.engine_id = engine_id
-    rank = about.get("rank")
-    calls.rank = rank if type(rank) is int and 0 <= rank < 2**31 else None
-    unix, monotonic = about.get("anchor_unix_ns"), about.get("anchor_monotonic_ns")
-    if type(unix) is int and type(monotonic) is int and 0 < unix < 2**62 and abs(monotonic) < 2**62:
+    calls.rank = whole(about.get("rank"), 0, 2**31)
+    unix = whole(about.get("anchor_unix_ns"), 1, 2**62)
+    monotonic = whole(about.get("anchor_monotonic_ns"), -(2**62), 2**62)
+    if unix is not None and monotonic is not None:
         calls.base_ns = unix - monotonic
     dropped = about.get("dropped_spans")
     if type(dropped) is int and dropped > 0:
@@ -135,11 +136,9 @@ def read_sidecar(document: Any, name: str, options: LoadOptions) -> Calls:
     return calls
 
 
-def _nanoseconds(event: Any, key: str) -> int | None:
+def _nanoseconds(event: object, key: str) -> int | None:
     value = event.get(key) if isinstance(event, dict) else None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 4e15:
-        return round(value * 1000)
-    return None
+    return None if value is None or finite(value, 4e15) is None else round(value * 1000)
 
 
 def profile_of_calls(calls: list[Calls]) -> Profile | None:

@@ -117,7 +117,7 @@ def graph_of_names(names: Sequence[str]) -> Graph:
     return _graph(native("trex").read_layers(orjson.dumps(list(names))))
 
 
-def _strict(document: Any, name: str) -> bytes:
+def _strict(document: object, name: str) -> bytes:
     try:
         return orjson.dumps(document)
     except TypeError as error:

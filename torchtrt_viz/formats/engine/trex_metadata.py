@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.json_values import list_of
 
 __all__ = ["performance", "read_device", "read_metadata", "statistics"]
 
@@ -62,7 +63,7 @@ def performance(summary: dict[str, Any], percentiles: list[str] | None = None) -
     return out
 
 
-def read_metadata(value: Any, name: str) -> dict[str, dict[str, Any]]:
+def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
     """Read ``profile.metadata.json`` or ``build.metadata.json``: section -> mapping.
 
     Sections are ``performance`` (of `performance`), ``inference_options``, ``build_options``,
@@ -93,7 +94,7 @@ def read_metadata(value: Any, name: str) -> dict[str, dict[str, Any]]:
     return out
 
 
-def read_device(value: Any, name: str) -> list[dict[str, Any]]:
+def read_device(value: object, name: str) -> list[dict[str, Any]]:
     """Read ``metadata.json``: one mapping per device of the machine.
 
     Raises
@@ -101,10 +102,5 @@ def read_device(value: Any, name: str) -> list[dict[str, Any]]:
     TraceFormatError
         When it is neither a list nor a mapping.
     """
-    if isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list):
-        raise TraceFormatError(
-            "no device properties in it", path=name, expected="a list of mappings", found=type(value).__name__
-        )
-    return [device for device in value if isinstance(device, dict)]
+    devices = list_of(value, "device properties", name, "a list of mappings", single=True)
+    return [device for device in devices if isinstance(device, dict)]

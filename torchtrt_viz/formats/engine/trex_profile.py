@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.json_values import finite, list_of, whole
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.model.repair import Repair
 
@@ -74,33 +75,27 @@ class Profile:
         self.details.append(details or {})
 
 
-def _time(value: Any) -> float | None:
+def _time(value: object) -> float | None:
     """Return a time or share of 0 or more, None for anything else (``-nan`` of an empty profile, text)."""
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
             return None
-    if (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and value >= 0
-    ):
-        return float(value)
-    return None
+    number = finite(value, math.inf)
+    return number if number is not None and number >= 0 else None
 
 
-def _count(value: Any) -> int | None:
+def _count(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value if type(value) is int and 0 <= value < 2**62 else None
+    return whole(value, 0, 2**62)
 
 
 _FIELDS = ("name", "timeMs", "averageMs", "medianMs", "percentage", "count")
 
 
-def read_profile(value: Any, name: str, options: LoadOptions) -> Profile:
+def read_profile(value: object, name: str, options: LoadOptions) -> Profile:
     """Read the shapes with ``timeMs`` and ``averageMs``.
 
     Raises
@@ -108,19 +103,17 @@ def read_profile(value: Any, name: str, options: LoadOptions) -> Profile:
     TraceFormatError
         When the document is not a list.
     """
-    if isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list):
-        raise TraceFormatError(
-            "no layer times in it",
-            path=name,
-            expected='[{"count": N}, {"name": ..., "timeMs": ...}, ...]',
-            found=type(value).__name__,
-            hint="Write it with trtexec --exportProfile=FILE",
-        )
+    rows = list_of(
+        value,
+        "layer times",
+        name,
+        '[{"count": N}, {"name": ..., "timeMs": ...}, ...]',
+        single=True,
+        hint="Write it with trtexec --exportProfile=FILE",
+    )
     out = Profile()
     wrong = unusable = 0
-    for row in value:
+    for row in rows:
         if not isinstance(row, dict):
             wrong += 1
             continue
@@ -185,11 +178,11 @@ def _infer_count(out: Profile) -> None:
         out.notes.append(f"the number of calls ({count}) is not in the file: it is total over average time")
 
 
-def _runtime(value: Any) -> str:
+def _runtime(value: object) -> str:
     return "host" if isinstance(value, str) and value.lower() == "host" else "tensorrt"
 
 
-def read_engine_trace(value: Any, name: str, options: LoadOptions) -> list[Profile]:
+def read_engine_trace(value: object, name: str, options: LoadOptions) -> list[Profile]:
     """Read a Torch-TensorRT engine trace, a list of trace events, into one profile per engine.
 
     Raises
@@ -199,16 +192,15 @@ def read_engine_trace(value: Any, name: str, options: LoadOptions) -> list[Profi
     """
     if isinstance(value, dict) and isinstance(value.get("traceEvents"), list):
         value = value["traceEvents"]
-    if not isinstance(value, list):
-        raise TraceFormatError(
-            "no Torch-TensorRT engine trace",
-            path=name,
-            expected='[{"name": ..., "ph": "X", "dur": ..., "pid": "... Engine Execution"}, ...]',
-            found=type(value).__name__,
-        )
+    events = list_of(
+        value,
+        "events of a Torch-TensorRT engine",
+        name,
+        '[{"name": ..., "ph": "X", "dur": ..., "pid": "... Engine Execution"}, ...]',
+    )
     engines: dict[str, Profile] = {}
     wrong = unusable = 0
-    for event in value:
+    for event in events:
         if not isinstance(event, dict) or "name" not in event:
             wrong += 1
             continue
@@ -254,7 +246,7 @@ def read_engine_trace(value: Any, name: str, options: LoadOptions) -> list[Profi
     return found
 
 
-def read_readings(value: Any, name: str, options: LoadOptions) -> Profile:
+def read_readings(value: object, name: str, options: LoadOptions) -> Profile:
     """Read ``{layer: [ms, ...]}`` or ``{layer: [[ms, when], ...]}``.
 
     Raises

@@ -10,9 +10,9 @@ clock the times are good to the six digits that are printed.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.json_values import finite, list_of
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.model.repair import Repair
 
@@ -32,7 +32,7 @@ _OLD_NAMES = {
 }
 
 
-def read_timing(value: Any, name: str, options: LoadOptions) -> pd.DataFrame:
+def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
     """Return one row per inference with the file's columns in milliseconds (old names brought up to date).
 
     Raises
@@ -42,24 +42,22 @@ def read_timing(value: Any, name: str, options: LoadOptions) -> pd.DataFrame:
     """
     import pandas as pd
 
-    if isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list):
-        raise TraceFormatError(
-            "no timed inferences in it",
-            path=name,
-            expected='[{"startEnqMs": ..., "endEnqMs": ..., "computeMs": ...}, ...]',
-            found=type(value).__name__,
-            hint="Write it with trtexec --exportTimes=FILE; a timing cache is another thing and no JSON",
-        )
-    rows = [row for row in value if isinstance(row, dict)]
-    if len(rows) < len(value):
+    entries = list_of(
+        value,
+        "timed inferences",
+        name,
+        '[{"startEnqMs": ..., "endEnqMs": ..., "computeMs": ...}, ...]',
+        single=True,
+        hint="Write it with trtexec --exportTimes=FILE; a timing cache is another thing and no JSON",
+    )
+    rows = [row for row in entries if isinstance(row, dict)]
+    if len(rows) < len(entries):
         options.repaired(
             Repair(
                 "not_a_record",
                 "entries that are no records were left out",
                 name,
-                count=len(value) - len(rows),
+                count=len(entries) - len(rows),
             )
         )
     keys = list(dict.fromkeys(key for row in rows for key in row))
@@ -69,11 +67,9 @@ def read_timing(value: Any, name: str, options: LoadOptions) -> pd.DataFrame:
         column = []
         for row in rows:
             item = row.get(key)
-            if isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item):
-                column.append(float(item))
-            else:
-                bad += item is not None
-                column.append(math.nan)
+            number = finite(item, math.inf)
+            bad += number is None and item is not None
+            column.append(math.nan if number is None else number)
         columns[_OLD_NAMES.get(key, key)] = column
     if bad:
         options.repaired(Repair("no_time", "values that are no numbers are missing", name, count=bad))

@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.model.repair import Repair
 
@@ -114,42 +113,38 @@ def unwrap(
     return wide_start, wide_end, int(epoch.max())
 
 
-def read_sidecar(source: Source, options: LoadOptions) -> Sidecar | None:
-    """Return the sidecar of an ETDump, None when there is none; what is wrong in it is a repair."""
+def read_sidecar(source: Source) -> tuple[Sidecar | None, list[Repair]]:
+    """Return the sidecar of an ETDump, None when there is none, and what is wrong in it."""
+    repairs: list[Repair] = []
     for candidate in _candidates(source):
         try:
             content = candidate.read(MAX_SIDECAR_BYTES)
         except TraceFormatError as error:
             if candidate.member is None or "no such member" not in str(error):
-                options.repaired(Repair("sidecar", f"the sidecar cannot be read: {error}", candidate.name))
+                repairs.append(Repair("sidecar", f"the sidecar cannot be read: {error}", candidate.name))
             continue
         try:
             document = json.loads(content)
         except (ValueError, RecursionError) as error:
-            options.repaired(Repair("sidecar", f"the sidecar is not JSON: {error}", candidate.name))
-            return None
-        return _checked(document, candidate.name, options)
-    return None
+            repairs.append(Repair("sidecar", f"the sidecar is not JSON: {error}", candidate.name))
+            return None, repairs
+        return _checked(document, candidate.name, repairs), repairs
+    return None, repairs
 
 
 def _candidates(source: Source) -> Iterator[Source]:
-    if source._data is not None:
-        return
-    if source.member is not None:
-        yield Source(source.path, source.member + ".json")
-        return
-    names = [source.path.name + ".json"]
-    if source.path.suffix in (".gz", ".zst"):
-        names.append(source.path.stem + ".json")
+    names = [f"{source.filename}.json"]
+    if source.member is None and source.filename.endswith((".gz", ".zst")):
+        names.append(f"{source.filename.rpartition('.')[0]}.json")
     for name in names:
-        path = source.path.with_name(name)
-        if path.is_file():
-            yield Source(path)
+        candidate = source.beside(name)
+        if candidate is not None:
+            yield candidate
 
 
-def _checked(document: Any, name: str, options: LoadOptions) -> Sidecar | None:
+def _checked(document: object, name: str, repairs: list[Repair]) -> Sidecar | None:
     def wrong(what: str) -> None:
-        options.repaired(Repair("sidecar", f"the sidecar's {what}: that part of it is not used", name))
+        repairs.append(Repair("sidecar", f"the sidecar's {what}: that part of it is not used", name))
 
     if not isinstance(document, dict):
         wrong("top level is not an object")
@@ -183,7 +178,7 @@ def _checked(document: Any, name: str, options: LoadOptions) -> Sidecar | None:
     )
 
 
-def _clock(anchor: Any) -> tuple[int, Clock] | None:
+def _clock(anchor: object) -> tuple[int, Clock] | None:
     """Return (uncertainty in ticks, clock) of one anchor; None when it is not one."""
     if not isinstance(anchor, dict):
         return None

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.etdump.clock import Clock, ticks_to_ns, unwrap
-from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import MAX_READ_BYTES, Source
 from torchtrt_viz.model.repair import Repair
 
 if TYPE_CHECKING:
     from torchtrt_viz._native import etdump as native_etdump
 
-__all__ = ["Events", "decode", "read_bytes", "timed"]
+__all__ = ["Events", "Timed", "decode", "read_bytes", "timed"]
 
 _FAULTS = {
     "reference": "a reference that leads outside the file",
@@ -63,7 +62,29 @@ class Events:
         return replace(self, **{name: column[mask] for name, column in vars(self).items()})
 
 
-def read_bytes(source: Source, options: LoadOptions) -> bytes:
+@dataclass(frozen=True)
+class Timed:
+    """The events of a dump with their times in ns.
+
+    Attributes
+    ----------
+    events
+        Those that have a duration.
+    invalid
+        Those whose times are invalid: their start where it can be told (else 0), with a duration of 0.
+    kept
+        Rows of ``events`` among all events of the dump; None: they are all.
+    repairs
+        What was mended on the way.
+    """
+
+    events: Events
+    invalid: Events
+    kept: NDArray[np.int64] | None
+    repairs: list[Repair]
+
+
+def read_bytes(source: Source) -> bytes:
     """Read the whole file."""
     if source.on_disk:
         size = source.stored_bytes or 0
@@ -77,8 +98,6 @@ def read_bytes(source: Source, options: LoadOptions) -> bytes:
         data = source.path.read_bytes()
     else:
         data = source.read()
-    if options.progress is not None:
-        options.progress(len(data), len(data))
     if not data:
         raise TraceFormatError(
             "empty file",
@@ -92,8 +111,14 @@ def read_bytes(source: Source, options: LoadOptions) -> bytes:
     return data
 
 
-def decode(data: bytes, source: Source, options: LoadOptions) -> native_etdump.Dump:
-    """Decode a file; report what is damaged, raise when nothing is whole."""
+def decode(data: bytes, name: str) -> tuple[native_etdump.Dump, list[Repair]]:
+    """Decode the content of the file ``name``, and say what in it is damaged.
+
+    Raises
+    ------
+    TraceFormatError
+        When nothing is whole.
+    """
     dump: native_etdump.Dump = native("etdump").decode(np.frombuffer(data, np.uint8))
     cut = dump["claimed_bytes"] > len(data)
     if dump["fatal"] is not None:
@@ -101,7 +126,7 @@ def decode(data: bytes, source: Source, options: LoadOptions) -> native_etdump.D
         if kind == "empty":
             raise TraceFormatError(
                 "not an ETDump",
-                path=source.name,
+                path=name,
                 offset=offset,
                 expected="the identifier ED00 at byte 4 or 8",
                 found=repr(data[:12]),
@@ -109,7 +134,7 @@ def decode(data: bytes, source: Source, options: LoadOptions) -> native_etdump.D
             )
         raise TraceFormatError(
             "the ETDump is damaged",
-            path=source.name,
+            path=name,
             offset=offset,
             expected="the list of runs" if kind != "overlap" else "objects side by side",
             found=_FAULTS[kind] + _shortage(dump, data, cut),
@@ -120,77 +145,74 @@ def decode(data: bytes, source: Source, options: LoadOptions) -> native_etdump.D
         kind, offset = dump["damages"][0]
         raise TraceFormatError(
             "the ETDump is damaged, and no event in it is whole",
-            path=source.name,
+            path=name,
             offset=offset,
             expected="a table of the ETDump schema",
             found=_FAULTS[kind] + _shortage(dump, data, cut),
             hint=_LOST_LAYOUT if cut else _WHOLE_COPY,
         )
-    _report(dump, data, cut, source, options)
-    return dump
+    return dump, _damage(dump, len(data), name)
 
 
 def _shortage(dump: native_etdump.Dump, data: bytes, cut: bool) -> str:
     return f", in {len(data)} of {dump['claimed_bytes']} bytes" if cut else ""
 
 
-def _report(dump: native_etdump.Dump, data: bytes, cut: bool, source: Source, options: LoadOptions) -> None:
-    if cut:
-        options.repaired(
+def _damage(dump: native_etdump.Dump, size: int, name: str) -> list[Repair]:
+    """Say what was lost or mended in a dump of ``size`` bytes."""
+    out: list[Repair] = []
+    if dump["claimed_bytes"] > size:
+        out.append(
             Repair(
                 "truncated",
-                f"the file ends after {len(data)} of {dump['claimed_bytes']} bytes; whole events are kept",
-                source.name,
-                len(data),
+                f"the file ends after {size} of {dump['claimed_bytes']} bytes; whole events are kept",
+                name,
+                size,
             )
         )
     if dump["damage_count"]:
         kind, offset = dump["damages"][0]
-        options.repaired(
+        out.append(
             Repair(
                 "damaged",
                 f"objects that cannot be read were left out, the first for {_FAULTS[kind]}",
-                source.name,
+                name,
                 offset,
                 dump["damage_count"],
             )
         )
     if dump["trailing_bytes"]:
-        options.repaired(
+        out.append(
             Repair(
                 "trailing_bytes",
                 f"{dump['trailing_bytes']} bytes behind the dump are not another dump and were not read",
-                source.name,
+                name,
                 dump["trailing_offset"],
             )
         )
     if dump["invalid_text"]:
-        options.repaired(
+        out.append(
             Repair(
                 "invalid_text",
                 "names that are not UTF-8: their wrong bytes are shown as U+FFFD",
-                source.name,
+                name,
                 dump["invalid_text"][0][1],
                 len(dump["invalid_text"]),
             )
         )
+    return out
 
 
-def timed(
-    columns: native_etdump.Events, clock: Clock, source: Source, options: LoadOptions
-) -> tuple[Events, Events, NDArray[np.int64] | None]:
-    """Turn ticks into ns; return the events that have a duration, and those whose times are invalid.
-
-    Events of the second kind keep their start where it can be told (else 0), with a duration of 0. The third
-    value has the rows of the first among all events of the dump; None: they are all.
-    """
+def timed(columns: native_etdump.Events, clock: Clock, name: str) -> Timed:
+    """Turn ticks into ns, and set apart the events of the file ``name`` whose times are invalid."""
+    repairs: list[Repair] = []
     start_ticks, end_ticks, wraps = unwrap(columns["start"], columns["end"])
     if wraps:
-        options.repaired(
+        repairs.append(
             Repair(
                 "clock_wrapped",
                 "the tick counter has 32 bits and wrapped: times behind a wrap were moved",
-                source.name,
+                name,
                 count=wraps,
             )
         )
@@ -213,15 +235,15 @@ def timed(
         dur=dur,
     )
     if valid.all():
-        return everything, everything.where(np.zeros(len(valid), bool)), None
+        return Timed(everything, everything.where(np.zeros(len(valid), bool)), None, repairs)
     invalid = everything.where(~valid)
     invalid.dur[:] = 0
-    options.repaired(
+    repairs.append(
         Repair(
             "invalid_duration",
             "events that end before they begin, or at a time beyond 64 bits of ns, are instants ('invalid')",
-            source.name,
+            name,
             count=len(invalid),
         )
     )
-    return everything.where(valid), invalid, np.flatnonzero(valid)
+    return Timed(everything.where(valid), invalid, np.flatnonzero(valid), repairs)

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
@@ -104,7 +104,7 @@ class ETRecord:
         return any(method.instructions for method in self.methods.values())
 
 
-def read_etrecord(path: str | PathLike[str]) -> ETRecord:
+def read_etrecord(record_file: str | PathLike[str] | Source) -> ETRecord:
     """Read an ETRecord.
 
     Raises
@@ -112,11 +112,13 @@ def read_etrecord(path: str | PathLike[str]) -> ETRecord:
     TraceFormatError
         When there is no such file, or it is not a whole ETRecord.
     """
-    source = Source(path)
+    source = record_file if isinstance(record_file, Source) else Source(record_file)
+    if source.member is not None:  # an archive within an archive is opened in memory
+        source = Source(source.name, data=source.read())
     if archive_kind(source) != "zip":
         raise TraceFormatError(
             "not an ETRecord",
-            path=path,
+            path=source.name,
             offset=0,
             expected="a zip archive",
             found=repr(source.head(16)) if source.stored_bytes else "an empty file",
@@ -126,13 +128,13 @@ def read_etrecord(path: str | PathLike[str]) -> ETRecord:
     if MARKER not in sizes:
         raise TraceFormatError(
             "not a whole ETRecord",
-            path=path,
+            path=source.name,
             expected=f"a member {MARKER}",
             found=", ".join(sorted(sizes)[:4]) or "an empty archive",
             hint="A file that was cut off opens as one of the archives inside it: copy or write it again",
         )
-    record = ETRecord(fspath(path), {})
-    reader = _Members(record, sizes)
+    record = ETRecord(source.name, {})
+    reader = _Members(source, record, sizes)
     for name in sorted(sizes):
         method = _method_of(name)
         if method is not None and (document := reader.json(name)) is not None:
@@ -161,7 +163,8 @@ def read_etrecord(path: str | PathLike[str]) -> ETRecord:
 class _Members:
     """JSON members of the archive; what cannot be read is noted and left out."""
 
-    def __init__(self, record: ETRecord, sizes: Mapping[str, int]) -> None:
+    def __init__(self, source: Source, record: ETRecord, sizes: Mapping[str, int]) -> None:
+        self._source = source
         self._record = record
         self._sizes = sizes
 
@@ -169,7 +172,7 @@ class _Members:
         if name not in self._sizes:
             return None
         try:
-            return _parse(Source(self._record.path, name).read(MAX_JSON_BYTES))
+            return _parse(self._source.inside(name).read(MAX_JSON_BYTES))
         except (TraceFormatError, ValueError, RecursionError) as error:
             self._record.problems.append(f"member {name} cannot be read: {error}")
             return None
@@ -198,11 +201,11 @@ def _per_method(document: Any, is_entry: Any) -> dict[str, dict[str, Any]]:
     return {method: mapping for method, mapping in document.items() if isinstance(mapping, dict)}
 
 
-def _is_handles(value: Any) -> bool:
+def _is_handles(value: object) -> bool:
     return isinstance(value, (int, list))
 
 
-def _is_delegate(value: Any) -> bool:
+def _is_delegate(value: object) -> bool:
     return isinstance(value, dict) and "delegate_map" in value and "name" in value
 
 
@@ -213,7 +216,7 @@ def _number(text: Any) -> int | None:
         return None
 
 
-def _handles(value: Any) -> tuple[int, ...] | None:
+def _handles(value: object) -> tuple[int, ...] | None:
     values = value if isinstance(value, list) else [value]
     handles = tuple(dict.fromkeys(v for v in values if type(v) is int))
     return handles or None
@@ -229,7 +232,7 @@ def _delegate(value: dict[str, Any]) -> Delegate:
     return Delegate(str(value.get("name", "")), handles)
 
 
-def _nodes(document: Any) -> Iterator[tuple[int, Node]]:
+def _nodes(document: object) -> Iterator[tuple[int, Node]]:
     """Yield (debug handle, node) of a serialised exported program and of the graphs nested in it."""
     graphs = [(_get(document, "graph_module", "graph"), 0)]
     while graphs:
@@ -260,7 +263,7 @@ def _nested_graphs(entry: dict[str, Any]) -> Iterator[Any]:
             yield graph
 
 
-def _get(document: Any, *keys: str) -> Any:
+def _get(document: object, *keys: str) -> Any:
     for key in keys:
         if not isinstance(document, dict):
             return None
@@ -284,7 +287,7 @@ def _node(entry: dict[str, Any], metadata: dict[str, Any]) -> Node:
     )
 
 
-def _module(stack: Any) -> tuple[str | None, str | None]:
+def _module(stack: object) -> tuple[str | None, str | None]:
     """Return path and class of the innermost module: the stack is ``key,path,class`` joined by ``;``."""
     if not isinstance(stack, str) or not stack:
         return None, None

@@ -17,7 +17,6 @@ from torchtrt_viz.formats.etdump.dump import Events
 from torchtrt_viz.formats.etdump.etrecord import ETRecord, Method
 from torchtrt_viz.formats.etdump.names import delegate_debug_id, group
 from torchtrt_viz.formats.etdump.runs import Runs
-from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.model.repair import Repair
 
 __all__ = ["fit", "match_methods"]
@@ -38,14 +37,15 @@ class _Seen:
 
 
 def match_methods(
-    record: ETRecord, runs: Runs, events: Events, strings: list[str], options: LoadOptions
-) -> set[int]:
-    """Enter the methods of the record into ``runs``; return the runs that the record may explain.
+    record: ETRecord, runs: Runs, events: Events, strings: list[str]
+) -> tuple[set[int], list[Repair]]:
+    """Enter the methods of the record into ``runs``; return the runs that it may explain, and what is amiss.
 
     Runs whose method was known already are only checked.
     """
+    repairs: list[Repair] = []
     if not record.mapped:
-        options.repaired(
+        repairs.append(
             Repair(
                 "etrecord_without_maps",
                 "the ETRecord holds no map of instructions (its writer failed, or is too old): "
@@ -53,7 +53,7 @@ def match_methods(
                 record.path,
             )
         )
-        return set()
+        return set(), repairs
     executions = np.flatnonzero(runs.iteration >= 0)
     explained: set[int] = set()
     unmatched = ambiguous = 0
@@ -71,7 +71,7 @@ def match_methods(
         elif runs.count[run]:
             unmatched += 1
     if unmatched and not explained and not ambiguous:
-        options.repaired(
+        repairs.append(
             Repair(
                 "wrong_etrecord",
                 "the ETRecord belongs to another program: no run's instructions fit "
@@ -80,7 +80,7 @@ def match_methods(
             )
         )
     elif unmatched:
-        options.repaired(
+        repairs.append(
             Repair(
                 "etrecord_unmatched_runs",
                 f"runs that fit no method of the ETRecord ({_listed(record)}) are not mapped",
@@ -89,7 +89,7 @@ def match_methods(
             )
         )
     if ambiguous:
-        options.repaired(
+        repairs.append(
             Repair(
                 "ambiguous_method",
                 "runs that fit several methods of the ETRecord are not mapped: the dump names no methods, "
@@ -98,7 +98,7 @@ def match_methods(
                 count=ambiguous,
             )
         )
-    return explained
+    return explained, repairs
 
 
 def _listed(record: ETRecord) -> str:

@@ -133,7 +133,7 @@ class Engines:
     placing: Placing
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 

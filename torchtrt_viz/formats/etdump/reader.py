@@ -17,6 +17,7 @@ Format: ``executorch/devtools/etdump/etdump_schema_flatcc.fbs``, identifier ED00
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.etdump.args import Calls, EventArgs, Mapping, etrecord_table
 from torchtrt_viz.formats.etdump.clock import Clock, Sidecar, read_sidecar
-from torchtrt_viz.formats.etdump.dump import Events, decode, read_bytes, timed
+from torchtrt_viz.formats.etdump.dump import Events, Timed, decode, read_bytes, timed
 from torchtrt_viz.formats.etdump.etrecord import read_etrecord
 from torchtrt_viz.formats.etdump.etrecord_match import match_methods
 from torchtrt_viz.formats.etdump.names import Engines, Placing, labels, read_engines
@@ -92,21 +93,26 @@ def read(source: Source, options: LoadOptions) -> TraceData:
     TraceFormatError
         When nothing in the file is whole, or it is no ETDump; with ``strict`` at the first damage.
     """
-    data = read_bytes(source, options)
-    dump = decode(data, source, options)
-    sidecar = read_sidecar(source, options)
+    data = read_bytes(source)
+    if options.progress is not None:
+        options.progress(len(data), len(data))
+    dump, damage = decode(data, source.name)
+    sidecar, unread = read_sidecar(source)
     clock = (sidecar.clock if sidecar is not None else None) or Clock()
-    events, invalid, kept = timed(dump["events"], clock, source, options)
-    runs = make_runs(dump, events, sidecar, source, options)
+    found = timed(dump["events"], clock, source.name)
+    events = found.events
+    runs, misfits = make_runs(dump, events, sidecar)
+    options.report([*damage, *unread, *found.repairs, *misfits])
     engines = read_engines(data, events, runs, dump["strings"])
-    mapping = _read_mapping(runs, events, dump["strings"], options)
+    mapping, unmapped = _read_mapping(runs, events, dump["strings"], options.etrecord)
+    options.report(unmapped)
     lanes = assign_lanes(runs)
     rank = -1 if options.rank is None else options.rank
 
     spans, gpu_tracks, overlaps, call = _spans(
         events, runs, engines, dump["strings"], mapping, len(lanes), rank
     )
-    points, allocated = _points(data, dump, events, invalid, kept, runs, mapping)
+    points, allocated = _points(data, dump, found, runs, mapping)
     instants, instant_args = instants_frame(points, runs.lane, rank)
     meta: dict[str, Any] = {
         "format": FORMAT,
@@ -141,19 +147,21 @@ def read(source: Source, options: LoadOptions) -> TraceData:
     )
 
 
-def _read_mapping(runs: Runs, events: Events, strings: list[str], options: LoadOptions) -> Mapping | None:
-    if options.etrecord is None:
-        return None
+def _read_mapping(
+    runs: Runs, events: Events, strings: list[str], etrecord: str | PathLike[str] | Source | None
+) -> tuple[Mapping | None, list[Repair]]:
+    """Return what leads from the events to the program's graph, and what is wrong with the ETRecord."""
+    if etrecord is None:
+        return None, []
     try:
-        record = read_etrecord(options.etrecord)
+        record = read_etrecord(etrecord)
     except TraceFormatError as error:
         if error.found is None:  # there is no such file: the caller's mistake, not damage
             raise
-        options.repaired(Repair("etrecord_unreadable", str(error), error.path))
-        return None
-    for problem in record.problems:
-        options.repaired(Repair("etrecord_damaged", problem, record.path))
-    return Mapping(record, frozenset(match_methods(record, runs, events, strings, options)))
+        return None, [Repair("etrecord_unreadable", str(error), error.path)]
+    explained, repairs = match_methods(record, runs, events, strings)
+    damaged = [Repair("etrecord_damaged", problem, record.path) for problem in record.problems]
+    return Mapping(record, frozenset(explained)), [*damaged, *repairs]
 
 
 def _describe_clock(sidecar: Sidecar | None, clock: Clock) -> str:
@@ -230,18 +238,17 @@ def _spans(
 def _points(
     data: bytes,
     dump: native_etdump.Dump,
-    events: Events,
-    invalid: Events,
-    kept: NDArray[np.int64] | None,
+    found: Timed,
     runs: Runs,
     mapping: Mapping | None,
 ) -> tuple[list[Points], pd.DataFrame]:
     """Return the instants of each sort, and the frame of allocations."""
+    invalid = found.invalid
     strings = dump["strings"]
     raw_first = dump["runs"]["first"]
 
     def at(columns: native_etdump.Debugs | native_etdump.Allocations) -> NDArray[np.int64]:
-        return places(columns["run"], columns["after"], raw_first, kept, events, runs)
+        return places(columns["run"], columns["after"], raw_first, found.kept, found.events, runs)
 
     frame = allocation_frame(dump, at(dump["allocations"]))
     out = [debugs(dump, at(dump["debugs"])), allocations(frame)]

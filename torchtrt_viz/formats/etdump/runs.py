@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.formats.etdump.clock import Sidecar
 from torchtrt_viz.formats.etdump.dump import Events
-from torchtrt_viz.formats.io.options import LoadOptions
-from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.model.repair import Repair
 
 if TYPE_CHECKING:
@@ -109,7 +107,7 @@ class Runs:
         start[self.start > self.end] = pd.NA
         methods = np.array([*self.methods, None], dtype=object)
 
-        def text(values: Any) -> pd.Series:
+        def text(values: object) -> pd.Series:
             return pd.Series(values, dtype=object)  # None stays None
 
         return pd.DataFrame(
@@ -127,10 +125,11 @@ class Runs:
         )
 
 
-def make_runs(
-    dump: native_etdump.Dump, events: Events, sidecar: Sidecar | None, source: Source, options: LoadOptions
-) -> Runs:
-    """Describe the runs; methods are known from the sidecar only (the dump does not hold them)."""
+def make_runs(dump: native_etdump.Dump, events: Events, sidecar: Sidecar | None) -> tuple[Runs, list[Repair]]:
+    """Describe the runs, and say where the sidecar does not fit.
+
+    Methods are known from the sidecar only: the dump does not hold them.
+    """
     raw = dump["runs"]
     runs = len(raw["name"])
     strings = dump["strings"]
@@ -158,8 +157,8 @@ def make_runs(
         thread=[None] * runs,
     )
     if sidecar is not None and sidecar.blocks is not None:
-        _apply(made, sidecar, source, options)
-    return made
+        return made, _apply(made, sidecar)
+    return made, []
 
 
 def _iterations(
@@ -193,27 +192,27 @@ def _extents(
     return start, end
 
 
-def _apply(runs: Runs, sidecar: Sidecar, source: Source, options: LoadOptions) -> None:
+def _apply(runs: Runs, sidecar: Sidecar) -> list[Repair]:
     blocks = sidecar.blocks or ()
     fits = len(blocks) == len(runs) and all(
         block.name is None or name is None or block.name == name
         for block, name in zip(blocks, runs.names, strict=True)
     )
     if not fits:
-        options.repaired(
+        return [
             Repair(
                 "sidecar_mismatch",
                 f"the sidecar describes {len(blocks)} blocks and the dump has {len(runs)}, or their names "
                 "differ: its methods and threads are not used",
                 sidecar.name,
             )
-        )
-        return
+        ]
     for run, block in enumerate(blocks):
         if block.method is not None:
             runs.method[run] = runs.method_code(block.method)
         runs.status[run] = block.status
         runs.thread[run] = block.thread
+    return []
 
 
 def assign_lanes(runs: Runs) -> list[Lane]:

@@ -182,7 +182,7 @@ def _integer(digits: str) -> int | float:
     return number if -(2**63) <= number < 2**64 else float(number)
 
 
-def _without_surrogates(value: Any) -> Any:
+def _without_surrogates(value: object) -> Any:
     """Replace lone surrogates, which no encoder takes, by U+FFFD (without recursion)."""
     holder = [value]
     work: list[tuple[Any, Any]] = [(holder, 0)]

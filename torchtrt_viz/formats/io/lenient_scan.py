@@ -147,7 +147,7 @@ class Scan:
                 continue
             return self._scalar(bool(stack) and stack[-1][1] is not None)
 
-    def _between(self, container: Any) -> str:
+    def _between(self, container: object) -> str:
         """Pass the comma or the end of a container: "more", "end" or "stop"."""
         closing = "}" if isinstance(container, dict) else "]"
         self._skip()

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.progress import Progress
 
 if TYPE_CHECKING:
+    from torchtrt_viz.formats.io.source import Source
     from torchtrt_viz.model.repair import Repair
 
-__all__ = ["LoadOptions", "Progress"]
-
-Progress = Callable[[int, "int | None"], None]
-"""Called now and then with (bytes read, bytes in all or None)."""
+__all__ = ["LoadOptions"]
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class LoadOptions:
     """
 
     strict: bool = False
-    etrecord: str | PathLike[str] | None = None
+    etrecord: str | PathLike[str] | Source | None = None
     progress: Progress | None = None
     rank: int | None = None
     warnings: list[Repair] = field(default_factory=list)
@@ -43,6 +42,11 @@ class LoadOptions:
     def elsewhere(self) -> LoadOptions:
         """Return the options for another process: nobody watches there, and nothing was repaired yet."""
         return replace(self, progress=None, warnings=[])
+
+    def report(self, repairs: Iterable[Repair]) -> None:
+        """Record several repairs, in their order; with ``strict`` the first is raised as an error."""
+        for repair in repairs:
+            self.repaired(repair)
 
     def repaired(self, repair: Repair) -> None:
         """Record a repair; with ``strict`` raise it as an error.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from torchtrt_viz.formats.io.options import Progress
+__all__ = ["Progress", "watching"]
 
-__all__ = ["watching"]
+Progress = Callable[[int, "int | None"], None]
+"""Called now and then with (bytes read, bytes in all or None)."""
 
 _QUIET_SECONDS = 1.0
 

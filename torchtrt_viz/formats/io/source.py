@@ -1,41 +1,47 @@
-"""Where a trace's bytes come from: a file, a member of an archive, or memory; decompressed on the way.
+"""A trace's bytes: of a file, of a member of an archive, or of memory; decompressed on the way.
 
-Compression is told by content, never by name. Streams are bounded: an input that expands beyond
-`MAX_EXPANSION` times its size is refused as hostile instead of filling the memory.
+Where the stored bytes lie is the business of `formats.io.stored`, what compression hides that of
+`formats.io.decompress`; archives are opened here. Nothing is ever extracted to disk.
 """
 
 from __future__ import annotations
 
-import io
 import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io import decompress
+from torchtrt_viz.formats.io.decompress import MAX_EXPANSION, DamagedStreamError
+from torchtrt_viz.formats.io.progress import Progress
+from torchtrt_viz.formats.io.stored import InMemory, OnDisk, Stored
 
 __all__ = [
+    "HEAD_BYTES",
     "MAX_EXPANSION",
     "MAX_READ_BYTES",
     "TAR_BLOCK",
     "DamagedStreamError",
+    "Look",
     "Source",
     "archive_kind",
     "archive_members",
+    "folder_of",
 ]
-
-MAX_EXPANSION = 500
-"""Refuse streams that decompress to more than this multiple of their input (after the first 64 MiB)."""
 
 MAX_READ_BYTES = 2 << 30
 """Refuse to read a whole (non-streamed) document larger than this into memory."""
 
-_FREE_EXPANSION = 64 << 20
+HEAD_BYTES = 1 << 16
+"""What a file is, is told by so many first bytes of its uncompressed content."""
+
 _BLOCK = 1 << 20
 
 TAR_BLOCK = 1 << 18
@@ -45,13 +51,23 @@ Few steps in the interpreter, so that a thread which reads an archive beside an 
 its lock, and small enough that the memory is used again instead of being had from the system for each block.
 """
 
-GZIP = b"\x1f\x8b"
-ZSTD = b"\x28\xb5\x2f\xfd"
-ZIP = b"PK\x03\x04"
+_ZIP = b"PK\x03\x04"
 
 
-class DamagedStreamError(TraceFormatError):
-    """Compressed content that cannot be read any further; what came before it is whole."""
+@dataclass(frozen=True)
+class Look:
+    """How a file begins.
+
+    Attributes
+    ----------
+    head
+        The first bytes of the uncompressed content.
+    archive
+        "zip", "tar" (also compressed), or None for a file that is no archive.
+    """
+
+    head: bytes
+    archive: str | None
 
 
 class Source:
@@ -59,69 +75,113 @@ class Source:
 
     Parameters
     ----------
-    path
-        File on disk, or the archive that holds the member.
+    stored
+        File on disk, or the archive that holds the member; or stored bytes of another kind.
     member
         Name of the member inside the archive; None for the file itself.
     data
-        The bytes themselves, for content that is already in memory; ``path`` is then only a label.
+        The bytes themselves, for content that is already in memory; ``stored`` is then only a label.
     """
 
     def __init__(
-        self, path: str | PathLike[str], member: str | None = None, data: bytes | None = None
+        self, stored: str | PathLike[str] | Stored, member: str | None = None, data: bytes | None = None
     ) -> None:
-        self.path = Path(fspath(path))
-        self.member = member
-        self._data = data
+        if data is not None:
+            self._stored: Stored = InMemory(fspath(cast(str, stored)), data)
+        elif isinstance(stored, (str, PathLike)):
+            self._stored = OnDisk(stored)
+        else:
+            self._stored = stored
+        self._members: tuple[str, ...] = () if member is None else (member,)
+
+    def _on(self, stored: Stored, members: tuple[str, ...]) -> Source:
+        made = Source(stored)
+        made._members = members
+        return made
+
+    def inside(self, member: str) -> Source:
+        """Return a member of this archive."""
+        return self._on(self._stored, (*self._members, member))
+
+    def beside(self, filename: str) -> Source | None:
+        """Return the file of that name in the same folder (of a disk, a URL or an archive); None for none.
+
+        Whether an archive has such a member is not known before it is read.
+        """
+        if self._members:
+            within = self._members[-1].replace("\\", "/").rpartition("/")
+            return self._on(self._stored, (*self._members[:-1], f"{within[0]}{within[1]}{filename}"))
+        stored = self._stored.beside(filename)
+        return None if stored is None else Source(stored)
+
+    def local(self, progress: Progress | None = None) -> Source:
+        """Return the same bytes on this machine: itself, or a copy of what lies behind a URL."""
+        stored = self._stored.local(progress)
+        return self if stored is self._stored else self._on(stored, self._members)
+
+    @property
+    def path(self) -> Path:
+        """Where the stored bytes lie on disk; for those that do not, only a label."""
+        return self._stored.path or Path(self._stored.name)
+
+    @property
+    def stored_name(self) -> str:
+        """Label of the file, or of the archive that holds the member."""
+        return self._stored.name
+
+    @property
+    def member(self) -> str | None:
+        """Name within the archive; None for a file by itself."""
+        return "!".join(self._members) if self._members else None
 
     @property
     def name(self) -> str:
         """Label for messages and ``meta["sources"]``: the path, and ``!member`` within an archive."""
-        return str(self.path) if self.member is None else f"{self.path}!{self.member}"
+        return "!".join((self._stored.name, *self._members))
 
     @property
     def filename(self) -> str:
         """Last part of the name, for rank patterns and joining sets."""
-        return (self.member or str(self.path)).replace("\\", "/").rsplit("/", 1)[-1]
+        last = self._members[-1] if self._members else self._stored.name
+        return last.replace("\\", "/").rsplit("/", 1)[-1]
+
+    @property
+    def folder(self) -> str:
+        """Label of the folder that it lies in, of a disk or within an archive."""
+        if not self._members:
+            return folder_of(self._stored.name)
+        outer = "!".join((self._stored.name, *self._members[:-1]))
+        return f"{outer}!{self._members[-1].replace(chr(92), '/').rpartition('/')[0]}"
 
     @property
     def on_disk(self) -> bool:
         """Whether the uncompressed bytes lie on disk as they are (so that they can be mapped)."""
-        return self.member is None and self._data is None and not self.compressed
+        return not self._members and self._stored.path is not None and not self.compressed
 
     @property
     def compressed(self) -> bool:
         """Whether the content is gzip or zstandard."""
         with self._raw() as stream:
-            magic = stream.read(4)
-        return magic[:2] == GZIP or magic == ZSTD
+            return decompress.is_compressed(stream.read(4))
 
     @property
     def stored_bytes(self) -> int | None:
-        """Size as stored (compressed), in bytes; None for a member of an archive."""
-        if self._data is not None:
-            return len(self._data)
-        return self.path.stat().st_size if self.member is None else None
+        """Size as stored (compressed), in bytes; None for a member of an archive, or where nothing tells."""
+        return None if self._members else self._stored.size
+
+    def stamp(self) -> tuple[int, ...] | None:
+        """Return what changes when the stored bytes do; None when they are gone."""
+        return self._stored.stamp()
 
     @contextmanager
     def _raw(self) -> Iterator[BinaryIO]:
         """Open the stored bytes."""
-        if self._data is not None:
-            yield io.BytesIO(self._data)
-        elif self.member is None:
-            try:
-                stream = self.path.open("rb")
-            except FileNotFoundError:
-                raise TraceFormatError("no such file", path=self.name, hint="Check the path") from None
-            except PermissionError:
-                raise TraceFormatError(
-                    "the file may not be read", path=self.name, hint="Check its permissions"
-                ) from None
-            with stream:
+        if not self._members:
+            with self._stored.open() as stream:
                 yield stream
         else:
-            with _open_member(self.path, self.member) as member:
-                yield member
+            with _open_member(self._on(self._stored, self._members[:-1]), self._members[-1]) as stream:
+                yield stream
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -133,41 +193,7 @@ class Source:
             When the file is missing, or (while reading) damaged or expanding without bound.
         """
         with self._raw() as stream:
-            magic = stream.read(4)
-            raw = _Counted(magic, stream)
-            if magic[:2] == GZIP:
-                from isal import igzip
-
-                yield cast(
-                    BinaryIO, _Bounded(igzip.GzipFile(fileobj=raw, mode="rb"), raw, self.name, self._salvage)
-                )
-            elif magic == ZSTD:
-                import zstandard
-
-                reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(
-                    cast(BinaryIO, raw), read_across_frames=True
-                )
-                yield cast(BinaryIO, _Bounded(reader, raw, self.name, lambda skip, size: b""))
-            else:
-                yield cast(BinaryIO, raw)
-
-    def _salvage(self, skip: int, size: int) -> bytes:
-        """Return up to ``size`` bytes of damaged gzip content from ``skip`` on, as far as they can be had."""
-        out, passed = b"", 0
-        stream = zlib.decompressobj(wbits=31)
-        with self._raw() as raw:
-            while len(out) < size and (chunk := raw.read(512)):
-                try:
-                    while chunk:
-                        part = stream.decompress(chunk)
-                        passed += len(part)
-                        out += part[max(0, len(part) - (passed - skip)) :] if passed > skip else b""
-                        chunk = stream.unused_data
-                        if stream.eof:
-                            stream = zlib.decompressobj(wbits=31)
-                except zlib.error:
-                    break
-        return out[:size]
+            yield decompress.decompressed(stream, self.name, self._raw)
 
     def blocks(self, size: int = _BLOCK) -> Iterator[bytes]:
         """Yield the uncompressed content in blocks."""
@@ -175,17 +201,19 @@ class Source:
             while block := stream.read(size):
                 yield block
 
-    def head(self, size: int = 1 << 16) -> bytes:
+    def head(self, size: int = HEAD_BYTES) -> bytes:
         """Return up to ``size`` first bytes of the uncompressed content (fewer where it is damaged)."""
-        out = b""
-        try:
-            with self.open() as stream:
-                while len(out) < size and (block := stream.read(size - len(out))):
-                    out += block
-        except TraceFormatError:
-            if not out:
-                raise
-        return out
+        with self.open() as stream:
+            return _first(stream, size)
+
+    def look(self, size: int = HEAD_BYTES) -> Look:
+        """Return how the file begins: all that is needed to tell what it is, with one opening."""
+        with self._raw() as raw:
+            magic = raw.read(4)
+            if magic == _ZIP:
+                return Look(magic, "zip")
+            head = _first(decompress.decompressed(raw, self.name, self._raw, magic), size)
+        return Look(head, "tar" if head[257:262] == b"ustar" else None)
 
     def read(self, limit: int = MAX_READ_BYTES) -> bytes:
         """Return the whole uncompressed content.
@@ -209,110 +237,23 @@ class Source:
         return b"".join(parts)
 
 
-class _Counted:
-    """A forward stream whose first bytes were looked at already; counts what is read from it."""
-
-    def __init__(self, first: bytes, rest: BinaryIO) -> None:
-        self._first = first
-        self._rest = rest
-        self.consumed = 0
-
-    def read(self, size: int = -1) -> bytes:
-        if self._first:
-            if 0 <= size < len(self._first):
-                block, self._first = self._first[:size], self._first[size:]
-            else:
-                more = self._rest.read(size - len(self._first) if size > 0 else size)
-                block, self._first = self._first + more, b""
-        else:
-            block = self._rest.read(size)
-        self.consumed += len(block)
-        return block
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        """The stream below belongs to whoever opened it."""
+def _first(stream: BinaryIO, size: int) -> bytes:
+    """Read up to so many bytes, fewer where the stream is damaged."""
+    out = b""
+    try:
+        while len(out) < size and (block := stream.read(size - len(out))):
+            out += block
+    except TraceFormatError:
+        if not out:
+            raise
+    return out
 
 
-def _damage() -> tuple[type[Exception], ...]:
-    """What the decompressors raise on damaged input."""
-    import zlib
-
-    import zstandard
-    from isal import isal_zlib
-
-    isal_error: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # the stub calls it an instance
-    return (EOFError, OSError, zlib.error, isal_error, zstandard.ZstdError)
-
-
-class _Bounded:
-    """A decompressing stream that gives up on hostile input and names the file on damaged input."""
-
-    def __init__(
-        self,
-        stream: io.BufferedIOBase | BinaryIO,
-        raw: _Counted,
-        name: str,
-        salvage: Callable[[int, int], bytes],
-    ) -> None:
-        self._stream = stream
-        self._raw = raw
-        self._name = name
-        self._salvage = salvage
-        self._total = 0
-        self._failed: Exception | None = None
-
-    def read(self, size: int = -1) -> bytes:
-        if size is None or size < 0:
-            return b"".join(iter(lambda: self.read(_BLOCK), b""))
-        try:
-            if self._failed is not None:
-                raise self._failed
-            block = self._stream.read(size)
-        except _damage() as error:
-            # The reader loses what it had decompressed before it met the damage.
-            rest = b"" if self._failed is not None else self._salvage(self._total, size)
-            self._failed = error
-            if rest:
-                return self._counted(rest)
-            raise DamagedStreamError(
-                "the compressed content is damaged",
-                path=self._name,
-                offset=self._total,
-                expected="a whole gzip or zstandard stream",
-                found=str(error),
-                hint="Copy the file again; if its writer was killed, what precedes the damage is readable",
-            ) from error
-        return self._counted(block)
-
-    def _counted(self, block: bytes) -> bytes:
-        self._total += len(block)
-        if self._total > max(_FREE_EXPANSION, MAX_EXPANSION * self._raw.consumed):
-            raise TraceFormatError(
-                "the compressed content expands without bound",
-                path=self._name,
-                offset=self._total,
-                expected=f"at most {MAX_EXPANSION} times the stored size",
-                found=f"{self._total} bytes from {self._raw.consumed}",
-                hint="Decompress it yourself if you trust it",
-            )
-        return block
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._stream.close()
+def folder_of(name: str) -> str:
+    """Return the folder of a file on disk or behind a URL, by its name."""
+    if "://" not in name:
+        return str(Path(name).parent)
+    return name.rpartition("/")[0]
 
 
 #: what the standard library raises on archives whose bytes are wrong
@@ -331,26 +272,22 @@ _DAMAGED_ARCHIVE = (
 
 def archive_kind(source: Source) -> str | None:
     """Tell whether a file is an archive: "zip", "tar" (also compressed), or None."""
-    with source._raw() as raw:
-        if raw.read(4) == ZIP:
-            return "zip"
     try:
-        head = source.head(512)
-    except TraceFormatError:
+        return source.look().archive
+    except DamagedStreamError:  # compressed, and damaged from its start
         return None
-    return "tar" if len(head) >= 262 and head[257:262] == b"ustar" else None
 
 
-def archive_members(source: Source) -> list[tuple[str, int]]:
+def archive_members(source: Source, kind: str | None = None) -> list[tuple[str, int]]:
     """List (name, size in bytes) of the regular files of an archive.
 
     Names are only labels here: nothing is ever extracted under a member's name, so that ``..`` and
     absolute names cannot reach outside.
     """
-    kind = archive_kind(source)
+    kind = kind or archive_kind(source)
     try:
         if kind == "zip":
-            with zipfile.ZipFile(source.path) as archive:
+            with source.local()._raw() as raw, zipfile.ZipFile(raw) as archive:
                 return [(i.filename, i.file_size) for i in archive.infolist() if not i.is_dir()]
         with source.open() as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BLOCK) as tar:
             return [(m.name, m.size) for m in tar if m.isfile()]
@@ -359,15 +296,14 @@ def archive_members(source: Source) -> list[tuple[str, int]]:
 
 
 @contextmanager
-def _open_member(path: Path, member: str) -> Iterator[BinaryIO]:
+def _open_member(outer: Source, member: str) -> Iterator[BinaryIO]:
     """Open one member of an archive as a forward stream of its stored bytes."""
-    outer = Source(path)
-    label = f"{path}!{member}"
+    label = f"{outer.name}!{member}"
     try:
         if archive_kind(outer) == "zip":
-            with zipfile.ZipFile(path) as archive:
+            with outer.local()._raw() as raw, zipfile.ZipFile(raw) as archive:
                 info = archive.getinfo(member)
-                allowed = max(_FREE_EXPANSION, MAX_EXPANSION * info.compress_size)
+                allowed = max(decompress.FREE_EXPANSION, MAX_EXPANSION * info.compress_size)
                 if info.file_size > allowed:
                     raise TraceFormatError(
                         "the archive member expands without bound",

@@ -34,14 +34,7 @@ class FileEvents:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._native = native("kineto")
-        self._stamp = self._stamp_now()
-
-    def _stamp_now(self) -> tuple[int, int] | None:
-        try:
-            status = os.stat(self._source.path)
-        except OSError:
-            return None
-        return status.st_size, status.st_mtime_ns
+        self._stamp = source.stamp()
 
     def read(self, offsets: NDArray[np.int64]) -> list[dict[str, Any]]:
         """Return the events at ``offsets``, in their order.
@@ -70,7 +63,7 @@ class FileEvents:
 
     def _texts(self, wanted: NDArray[np.int64]) -> Iterator[bytes]:
         """Read the text of the events at sorted offsets."""
-        if self._stamp_now() != self._stamp:
+        if self._source.stamp() != self._stamp:
             raise TraceFormatError(
                 "the file has changed since the trace was loaded",
                 path=self._source.name,

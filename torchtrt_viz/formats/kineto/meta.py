@@ -101,6 +101,5 @@ def rank_of(source: Source, given: int | None, meta: dict[str, Any]) -> int:
         rank = int(rank[:20])
     if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank <= _MAX_RANK:
         return rank
-    name = str(source.path) if source.member is None else f"{source.path}/{source.member}"
-    from_name = read_rank_name(name)
+    from_name = read_rank_name(source.name.replace("!", "/"))
     return -1 if from_name is None or from_name.rank is None else from_name.rank

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.json_values import whole
 from torchtrt_viz.formats.io.source import Source
 
 __all__ = ["RankHeader", "read_rank_header"]
@@ -37,13 +38,8 @@ class RankHeader:
     pid: int | None = None
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value[:_MAX_TEXT] if isinstance(value, str) and value else None
-
-
-def _count(value: Any) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value < 2**31 else None
 
 
 def _parse(head: bytes) -> dict[str, Any] | None:
@@ -77,8 +73,8 @@ def read_rank_header(source: Source) -> RankHeader:
     distributed = fields.get("distributedInfo")
     distributed = distributed if isinstance(distributed, dict) else {}
     return RankHeader(
-        rank=_count(distributed.get("rank")),
-        world_size=_count(distributed.get("world_size")),
+        rank=whole(distributed.get("rank"), 0, 2**31),
+        world_size=whole(distributed.get("world_size"), 0, 2**31),
         role=_text(fields.get("role")),
         instance=_text(fields.get("instance")),
         session=_text(fields.get("session_id")),

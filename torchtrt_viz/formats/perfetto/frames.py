@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -369,7 +370,9 @@ def _stacked(frame: pd.DataFrame, extra: pd.DataFrame) -> pd.DataFrame:
 class _Arguments:
     """Arguments on demand: from the decoder, and for aggregate rows from the metadata."""
 
-    def __init__(self, read: Any, count: int, aggregates: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, read: Callable[[np.ndarray], Iterable[bytes]], count: int, aggregates: list[dict[str, Any]]
+    ) -> None:
         self._read = read
         self._count = count
         self._aggregates = aggregates

@@ -225,5 +225,5 @@ class _Places:
             yield _name("thread_sort_index", pid, tid, "sort_index", self._plan.order_of[track])
 
 
-def _name(what: str, pid: int, tid: int, key: str, value: Any) -> dict[str, Any]:
+def _name(what: str, pid: int, tid: int, key: str, value: object) -> dict[str, Any]:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": {key: value}}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from torchtrt_viz.formats.io.json_values import text, whole
 from torchtrt_viz.model import schema
 
 __all__ = ["METADATA_NAME", "VERSION", "OwnMetadata", "read_own"]
@@ -62,10 +63,10 @@ class OwnMetadata:
 
 def read_own(metadata: list[tuple[str, str]]) -> OwnMetadata | None:
     """Find and check the entry; None when the trace has none, or one that does not hold together."""
-    for name, text in metadata:
+    for name, content in metadata:
         if name == METADATA_NAME:
             try:
-                document = orjson.loads(text)
+                document = orjson.loads(content)
             except orjson.JSONDecodeError:
                 return None
             return _checked(document) if isinstance(document, dict) else None
@@ -82,7 +83,7 @@ def _checked(document: dict[str, Any]) -> OwnMetadata | None:
     out = OwnMetadata(
         origin_ns=_int(document.get("origin_ns")) or 0,
         base_ns=_int(document.get("base_ns")),
-        clock=_text(document.get("clock")) or "unknown",
+        clock=text(document.get("clock")) or "unknown",
         synthetic=document.get("synthetic") is True,
         rank=_int(document.get("rank")),
         tracks=[_track(track) for track in tracks],
@@ -96,7 +97,7 @@ def _checked(document: dict[str, Any]) -> OwnMetadata | None:
     for uuid, entry in (counters if isinstance(counters, dict) else {}).items():
         number = _uuid(uuid)
         if number is not None and isinstance(entry, dict):
-            out.counters[number] = (_text(entry.get("name")) or "", _text(entry.get("unit")))
+            out.counters[number] = (text(entry.get("name")) or "", text(entry.get("unit")))
     aggregates = document.get("aggregates")
     for entry in aggregates if isinstance(aggregates, list) else []:
         row = _aggregate(entry, len(tracks))
@@ -107,7 +108,7 @@ def _checked(document: dict[str, Any]) -> OwnMetadata | None:
     return out
 
 
-def _read_nesting(nesting: Any, out: OwnMetadata) -> None:
+def _read_nesting(nesting: object, out: OwnMetadata) -> None:
     """Take in the nesting when it holds together; else the times tell it."""
     if not isinstance(nesting, dict) or _int(nesting.get("spans")) is None:
         return
@@ -128,18 +129,18 @@ def _read_nesting(nesting: Any, out: OwnMetadata) -> None:
 
 def _track(track: dict[str, Any]) -> dict[str, Any]:
     return {
-        "label": _text(track.get("label")) or "",
+        "label": text(track.get("label")) or "",
         "type": track.get("type") if track.get("type") in schema.TRACK_TYPES else "other",
         "domain": "gpu" if track.get("domain") == "gpu" else "host",
         "process": _name(track.get("process")),
         "thread": _name(track.get("thread")),
-        "device": _small(track.get("device")),
-        "rank": -1 if _small(track.get("rank")) is None else _small(track.get("rank")),
+        "device": whole(track.get("device"), -(2**31), 2**31),
+        "rank": _number(track.get("rank")),
         "sort_index": _int(track.get("sort_index")) or 0,
     }
 
 
-def _aggregate(entry: Any, tracks: int) -> dict[str, Any] | None:
+def _aggregate(entry: object, tracks: int) -> dict[str, Any] | None:
     if not isinstance(entry, dict):
         return None
     dur, track = _int(entry.get("dur_ns")), entry.get("track")
@@ -149,35 +150,33 @@ def _aggregate(entry: Any, tracks: int) -> dict[str, Any] | None:
         return None
     links = {key: _int(entry.get(key)) for key in ("correlation", "external_id")}
     return {
-        "name": _text(entry.get("name")) or "",
+        "name": text(entry.get("name")) or "",
         "kind": entry["kind"],
         "domain": "gpu" if entry.get("domain") == "gpu" else "host",
         "timing": entry["timing"],
         "track": track,
         "dur_ns": dur,
         **{key: -1 if value is None else value for key, value in links.items()},
-        "iteration": -1 if _small(entry.get("iteration")) is None else _small(entry.get("iteration")),
-        "run_id": _text(entry.get("run_id")),
+        "iteration": _number(entry.get("iteration")),
+        "run_id": text(entry.get("run_id")),
         "args": entry.get("args") if isinstance(entry.get("args"), dict) else {},
     }
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _name(value: Any) -> str | int | None:
+def _name(value: object) -> str | int | None:
     """Return a process or thread as its producer named it: a number, or text."""
     return value if isinstance(value, str) else _int(value)
 
 
-def _int(value: Any) -> int | None:
-    return value if type(value) is int and -_LARGEST <= value <= _LARGEST else None
-
-
-def _small(value: Any) -> int | None:
-    return value if type(value) is int and -(2**31) <= value < 2**31 else None
+def _int(value: object) -> int | None:
+    return whole(value, -_LARGEST, _LARGEST + 1)
 
 
 def _uuid(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 and int(text) < 2**64 else None
+
+
+def _number(value: object) -> int:
+    """Return a rank or an iteration, -1 where there is none."""
+    number = whole(value, -(2**31), 2**31)
+    return -1 if number is None else number

@@ -331,7 +331,7 @@ def _codes(column: pd.Series) -> np.ndarray:
     return column.cat.codes.to_numpy().astype(np.int32)
 
 
-def _json_value(value: Any) -> Any:
+def _json_value(value: object) -> Any:
     import pandas as pd
 
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):

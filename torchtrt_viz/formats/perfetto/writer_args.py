@@ -17,7 +17,7 @@ _ANNOTATION_FIELD = 4  # TrackEvent.debug_annotations
 _BOOL, _UINT, _INT, _DOUBLE, _STRING, _NAME, _DICT, _ARRAY = 2, 3, 4, 5, 6, 10, 11, 12
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def plain(value: object, depth: int = 0) -> Any:
     """Return ``value`` as JSON has it: mappings, lists, text, numbers; anything else as text."""
     if depth > _DEEPEST:
         return "..."

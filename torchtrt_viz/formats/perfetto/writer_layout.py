@@ -60,7 +60,7 @@ class Layout:
     lane: np.ndarray
 
 
-def clean(text: Any) -> str:
+def clean(text: object) -> str:
     """Return text that every encoder takes: lone surrogates become "?"."""
     return str(text).encode("utf-8", "replace").decode("utf-8")
 
@@ -139,7 +139,7 @@ def _thread_ids(tracks: pd.DataFrame, group_of: list[int]) -> list[int]:
     ]
 
 
-def _free_id(text: Any, taken: set[int]) -> int:
+def _free_id(text: object, taken: set[int]) -> int:
     """Return the number that the producer gave, where it has one that is not taken, else a made-up one."""
     found = _LAST_NUMBER.search(text) if isinstance(text, str) else None
     number = int(found.group(1)) if found else 0

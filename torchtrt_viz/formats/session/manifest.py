@@ -227,7 +227,7 @@ def _object(data: bytes, path: str, format: str) -> dict[str, Any] | None:
 class _Fields:
     """Checked access to the fields of an object that was read."""
 
-    def __init__(self, value: Any, path: str, what: str) -> None:
+    def __init__(self, value: object, path: str, what: str) -> None:
         if not isinstance(value, dict):
             raise TraceFormatError(f"{what} is not an object", path=path, found=type(value).__name__)
         self._value = value
@@ -285,7 +285,7 @@ class _Fields:
         return value
 
 
-def _cycle(value: Any, path: str) -> CycleRecord:
+def _cycle(value: object, path: str) -> CycleRecord:
     f = _Fields(value, path, "cycle")
     return CycleRecord(
         cycle=f.number("cycle"),
@@ -300,7 +300,7 @@ def _cycle(value: Any, path: str) -> CycleRecord:
     )
 
 
-def _rank(value: Any, path: str) -> RankRecord:
+def _rank(value: object, path: str) -> RankRecord:
     f = _Fields(value, path, "rank")
     return RankRecord(
         rank=f.number("rank"),

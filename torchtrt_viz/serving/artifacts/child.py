@@ -1,7 +1,7 @@
 """Work on a job's files in a lean process of low priority, watched by the job's thread.
 
-What needs the interpreter for long (tables of a trace, reading an archive back) happens there, so that the
-engine's threads never wait for it.
+Steps that hold the interpreter for long (making tables, reading an archive back) run there, so that the
+engine's threads never wait for them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _STDERR_SHOWN = 2000
 
 
 def ask(step: str, path: str, settings: Settings, doing: str) -> dict[str, Any]:
-    """Have a step done in another process; return what that process says.
+    """Run a step in another process; return its answer.
 
     Parameters
     ----------
     step
-        What ``child_main.py`` shall do.
+        Name of a step of ``child_main.py``.
     path
-        The file or folder it shall do it with.
+        The file or folder it works on.
     doing
-        What that is called in messages.
+        What messages call the step.
 
     Raises
     ------
     CaptureError
-        When it could not be done, or the process died or took too long. The files are untouched.
+        When the step failed, or the process died or took too long. The files are untouched.
     """
     with parse_slot(settings.parallel_parses, settings.parse_timeout_s):
         return _run(step, path, settings, doing)

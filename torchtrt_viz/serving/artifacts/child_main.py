@@ -1,9 +1,9 @@
 """Entry point of the process that works on a job's files: ``python -I child_main.py < request``.
 
-It turns a recording into tables, or reads an archive back. It is its own process so that the engine's
-interpreter is never held by it, so that a recording that crashes a parser or exhausts the memory takes
-nothing else with it, and so that the system can run it when nothing else wants to run. The request says where
-the package lies: isolated mode ignores ``PYTHONPATH``.
+It turns a recording into tables, or reads an archive back. It is a process of its own for three reasons: it
+never holds the engine's interpreter, a recording that crashes the parser or exhausts memory takes down
+nothing else, and the system can give it the lowest priority. The request says where the package is: isolated
+mode ignores ``PYTHONPATH``.
 """
 
 import json
@@ -24,7 +24,7 @@ def _limit(request: dict) -> None:  # type: ignore[type-arg]
         )
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # End with the parent: a killed worker's job is found and done again by a restart.
+    # End with the parent: after a restart the job of a killed worker is found and done again.
     pr_set_pdeathsig = 1
     try:
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
@@ -56,11 +56,11 @@ STEPS = {"tables": _tables, "read back": _read_back}
 
 
 def main() -> int:
-    """Read a request from stdin, do its step, and say on stdout what was made or what went wrong."""
+    """Read a request from stdin, run its step, and write to stdout what was made or what went wrong."""
     request = json.loads(sys.stdin.buffer.read())
     sys.path[:] = request["sys_path"]
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints does not mix with the answer
+    os.dup2(2, 1)  # so that a library's prints do not mix with the answer
     try:
         _limit(request)
         answer = STEPS[request["step"]](request["path"])

@@ -1,4 +1,4 @@
-"""A job's files into an archive, the archive proven, and put in place in one step."""
+"""Pack a job's files into an archive, verify it, and publish it with one rename."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from torchtrt_viz.errors import CaptureError
-from torchtrt_viz.formats.io.durable_file import fsync_folder
 from torchtrt_viz.formats.io.source import TAR_BLOCK, Source
+from torchtrt_viz.formats.io.whole_file import fsync_folder
 from torchtrt_viz.formats.session.health import check_archive
 from torchtrt_viz.formats.session.manifest import INVENTORY, INVENTORY_FORMAT, RANK_META
 from torchtrt_viz.loading.rank_files import RAW_TRACE
@@ -24,7 +24,7 @@ from torchtrt_viz.serving.contract.settings import Settings
 
 __all__ = ["Packed", "checksum", "pack", "publish", "published_by", "verify"]
 
-_BLOCK = 1 << 20  # the fewer blocks, the fewer moments in which the engine's thread waits for the interpreter
+_BLOCK = 1 << 20  # large blocks: the engine's thread waits for the interpreter less often
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _entry(name: str, size: int, mtime_ns: int) -> tarfile.TarInfo:
 
 
 def _members(job: Job) -> list[tuple[str, Path]]:
-    """Files of the archive in order: what describes it first, the large trace last."""
+    """The archive's files in order: descriptions first, the large trace last."""
     parsed = [(name, job.parsed / name) for name in PARSED_FILES if (job.parsed / name).exists()]
     return [(RANK_META, job.folder / RANK_META), *parsed, (RAW_TRACE, job.raw)]
 
@@ -169,7 +169,7 @@ def checksum(path: Path | str) -> tuple[int, str]:
 
 
 def verify(job: Job, packed: Packed, settings: Settings) -> None:
-    """Have the archive read again: its bytes against what was written, every member against what went in.
+    """Read the archive back and compare: its bytes with what was written, each member with its source.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def verify(job: Job, packed: Packed, settings: Settings) -> None:
 
 
 def published_by(job: Job) -> dict[str, Any] | None:
-    """Return the inventory of the archive in the job's place, if this very job made it and it is whole."""
+    """Return the inventory of the published archive, if this very job made it and it is whole."""
     import orjson
 
     if not job.archive.exists():
@@ -207,7 +207,7 @@ def publish(job: Job) -> None:
     Raises
     ------
     CaptureError
-        When the name is taken: two workers claimed the same rank.
+        When the name is taken, because two workers claimed the same rank.
     """
     try:
         # A link fails where the name exists; a rename would replace what lies there.

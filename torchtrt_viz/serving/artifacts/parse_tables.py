@@ -1,4 +1,4 @@
-"""``operators.csv`` and ``summary.json`` of one recording, with what else its options collected.
+"""Tables of one recording: ``operators.csv``, ``summary.json``, and what its options add.
 
 Runs in a process of its own (``child_main.py``). Reads the trace with the package's own loader, so that the
 tables and ``torchtrt_viz.load`` agree.
@@ -18,9 +18,9 @@ from torchtrt_viz.analysis.core.intervals import length, merge
 from torchtrt_viz.analysis.device.flops import family, work_of
 from torchtrt_viz.analysis.device.operator_tables import kernels, operators
 from torchtrt_viz.errors import CaptureError
-from torchtrt_viz.formats.io.durable_file import write_whole
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.formats.io.whole_file import write_whole
 from torchtrt_viz.formats.kineto.reader import read
 from torchtrt_viz.formats.session.manifest import RANK_META
 from torchtrt_viz.model.trace_data import TraceData
@@ -61,7 +61,7 @@ _IDENTITY = ("session_id", "rank", "role", "instance", "host", "pid", "device", 
 
 
 def parse_job_folder(folder: str) -> dict[str, Any]:
-    """Make the tables of a staging folder; return what was made and what is to be told."""
+    """Make the tables of a staging folder; return the files made and the warnings."""
     import orjson
 
     root = Path(folder)
@@ -97,7 +97,7 @@ def parse_job_folder(folder: str) -> dict[str, Any]:
 
 
 def _repairs(trace: TraceData) -> list[str]:
-    """What the loader mended, without the staging path, which will not be there any more."""
+    """The loader's repairs, without the staging path, which will be gone."""
     return [f"{w.message} [{w.count} times]" for w in trace.meta["warnings"]]
 
 
@@ -171,7 +171,7 @@ def _memory_by_operator(trace: TraceData, memory: pd.DataFrame, by: list[str]) -
 
 
 def _flops_by_operator(trace: TraceData, by: list[str]) -> pd.DataFrame:
-    """Sum estimated operations over the calls of the operators that there is a model of."""
+    """Sum the estimated operations of all calls whose operator has a cost model."""
     rows = host_rows(trace)
     names = trace.spans["name"].array[rows].astype(object)
     modelled = rows[[family(str(name)) is not None for name in names]]
@@ -312,7 +312,7 @@ def _memory_summary(memory: pd.DataFrame | None) -> dict[str, Any] | None:
 
 
 def _unavailable(config: dict[str, Any], device: bool) -> dict[str, str]:
-    """Say of everything that is not there why it is not."""
+    """Give the reason for everything that is missing."""
     out = {}
     if not config.get("record_shapes"):
         out["input_shapes"] = "record_shapes was off"

@@ -1,8 +1,8 @@
 """From an export to a verified archive, on one background thread per rank.
 
-The thread is given folders, never traces or profilers. Parsing and reading back happen in another process;
-compression and checksums release the interpreter lock. Nothing is deleted before the archive that holds it
-was read back and published; what fails keeps its files, and says so.
+The thread receives folders, never traces or profilers. Parsing and reading back run in another process;
+compression and checksums release the interpreter lock. Nothing is deleted before its archive has been
+read back and published; a failed job keeps its files, and its status says so.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import time
 from collections.abc import Callable
 
 from torchtrt_viz.errors import CaptureError
-from torchtrt_viz.formats.io.durable_file import fsync_folder, write_whole
+from torchtrt_viz.formats.io.whole_file import fsync_folder, write_whole
 from torchtrt_viz.formats.session.manifest import RANK_FORMAT, RANK_META
+from torchtrt_viz.runtime.torch_export import export_damage
 from torchtrt_viz.serving.artifacts.child import ask
 from torchtrt_viz.serving.artifacts.pack import checksum, pack, publish, published_by, verify
 from torchtrt_viz.serving.artifacts.staging import Job
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus
-from torchtrt_viz.serving.rank.torch_recording import export_damage
 
 __all__ = ["STAGES", "ArtifactPipeline", "status_of", "write_rank_meta"]
 
 STAGES = ("queued", "parse", "pack", "verify", "publish", "published", "clean", "done")
-"""What ``on_stage`` is called with, in order: before each step, and when all is done."""
+"""Values that ``on_stage`` is called with, in order: one before each step, the last when all is done."""
 
 OnStage = Callable[[str, Job], None]
 
@@ -108,7 +108,7 @@ class ArtifactPipeline:
         self._put(job)
 
     def defer(self, function: Callable[[], None]) -> None:
-        """Have a function called on the background thread, after what is queued; it must not raise."""
+        """Call a function on the background thread, after everything that is queued; it must not raise."""
         self._put(function)
 
     def _put(self, item: Job | Callable[[], None]) -> None:
@@ -116,8 +116,8 @@ class ArtifactPipeline:
         self._queue.put(item)
 
     def start(self) -> None:
-        """Have the background thread ready, so that a later hand-over does not wait for it to begin."""
-        if os.getpid() != self._pid:  # a fork has neither the thread nor the jobs of its parent
+        """Start the background thread now, so that a later hand-over does not wait for it."""
+        if os.getpid() != self._pid:  # a forked child has neither its parent's thread nor its jobs
             self._queue, self._statuses, self._jobs = queue.SimpleQueue(), {}, {}
             self._changed, self._thread, self._pid = threading.Condition(), None, os.getpid()
         with self._changed:
@@ -128,7 +128,7 @@ class ArtifactPipeline:
                 self._thread.start()
 
     def add_failed(self, job: Job, status: ArtifactStatus) -> None:
-        """Take note of a job that failed before it could be queued; its files stay."""
+        """Register a job that failed before it could be queued; its files stay."""
         with self._changed:
             self._statuses[job.job_id] = status
             self._jobs[job.job_id] = job
@@ -164,7 +164,7 @@ class ArtifactPipeline:
         return not thread.is_alive()
 
     def retry(self, session_id: str | None = None) -> list[ArtifactStatus]:
-        """Queue failed jobs again, and clean up where only that failed; returns what was taken up."""
+        """Queue failed jobs again, and repeat failed clean-ups; return the jobs concerned."""
         with self._changed:
             again = [
                 (self._jobs[key], status)
@@ -174,7 +174,7 @@ class ArtifactPipeline:
         taken = []
         for job, status in again:
             if status.state == "failed" and export_damage(job.raw) is not None:
-                continue  # what was never recorded whole cannot be made whole
+                continue  # an incomplete recording cannot be completed later
             if not job.lock():
                 continue
             if status.state == "cleanup_failed":
@@ -263,7 +263,7 @@ class ArtifactPipeline:
         self._on_stage(stage, job)
 
     def _failed(self, job: Job, status: ArtifactStatus, error: Exception) -> None:
-        """Keep the staged files and tell what happened."""
+        """Keep the staged files and report what happened."""
         with self._changed:
             status.state = "failed"
             status.error = str(error) or type(error).__name__

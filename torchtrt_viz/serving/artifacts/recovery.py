@@ -10,9 +10,11 @@ from os import PathLike
 from pathlib import Path
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.json_values import text, whole
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.session.manifest import MANIFEST, CycleRecord, Manifest, RankRecord
 from torchtrt_viz.loading.rank_files import read_archive_meta
+from torchtrt_viz.runtime.torch_export import export_damage, unfinished_export
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage, status_of
 from torchtrt_viz.serving.artifacts.session_folder import (
     ManifestFile,
@@ -25,7 +27,6 @@ from torchtrt_viz.serving.artifacts.staging import Job, find_jobs
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus
-from torchtrt_viz.serving.rank.torch_recording import export_damage
 
 __all__ = ["recover"]
 
@@ -33,14 +34,14 @@ __all__ = ["recover"]
 def recover(
     path: str | PathLike[str], *, settings: Settings | None = None, on_stage: OnStage | None = None
 ) -> list[ArtifactStatus]:
-    """Finish the staged jobs below a profile folder, or a session's, and bring its manifests up to date.
+    """Finish the staged jobs below a profile folder or a session folder, and update the manifests.
 
     Parameters
     ----------
     path
         A profile folder, or the folder of one session.
     settings
-        Limits; also where else staging folders may lie (``spare_staging``).
+        Limits, and other places where staging folders may be (``spare_staging``).
 
     Returns
     -------
@@ -105,8 +106,7 @@ def _resume(job: Job, pipeline: ArtifactPipeline) -> ArtifactStatus:
     if export_damage(job.raw) is None or job.archive.exists():
         return pipeline.process(job, status)
     status.state, status.stage = "interrupted", "export"
-    partial = job.raw.with_name(job.raw.name + ".tmp")
-    kept = next((p for p in (job.raw, partial) if p.exists() and p.stat().st_size), None)
+    kept = next((p for p in (job.raw, unfinished_export(job.raw)) if p.exists() and p.stat().st_size), None)
     if kept is not None:
         status.error = (
             f"the process ended, or its disk was full, before the export was complete; {kept} holds what was "
@@ -124,7 +124,7 @@ def _resume(job: Job, pipeline: ArtifactPipeline) -> ArtifactStatus:
 
 
 def _update(session: Path, statuses: list[ArtifactStatus]) -> None:
-    """Write into the manifest what was finished, and archives that it does not know of yet."""
+    """Add the finished jobs, and archives it does not list yet, to the manifest."""
     archives = _archives(session)
 
     def change(manifest: Manifest) -> None:
@@ -151,7 +151,7 @@ def _update(session: Path, statuses: list[ArtifactStatus]) -> None:
 
 
 def _close_record(record: RankRecord) -> None:
-    """A rank that nobody runs any more is collected, or it is missing."""
+    """Mark a rank whose process is gone as collected or missing."""
     if record.state in ("expected", "recording"):
         if record.cycles and all(c.state in ("published", "cleanup_failed") for c in record.cycles):
             record.state = "collected"
@@ -181,25 +181,17 @@ class _Archive:
         self.size = path.stat().st_size
         self.rank = int(str(meta["rank"]))
         self.cycle = int(str(meta["cycle"]))
-        self.role = _text(meta.get("role"))
-        self.instance = _text(meta.get("instance"))
-        self.host = _text(meta.get("host"))
-        self.mode = _text(meta.get("mode")) or "steps"
+        self.role = text(meta.get("role"))
+        self.instance = text(meta.get("instance"))
+        self.host = text(meta.get("host"))
+        self.mode = text(meta.get("mode")) or "steps"
         self.config = meta.get("config")
-        self.start_unix_ns = _whole(meta.get("start_unix_ns"))
-        self.stop_unix_ns = _whole(meta.get("stop_unix_ns"))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) else None
+        self.start_unix_ns = whole(meta.get("start_unix_ns"), 0, 2**63)
+        self.stop_unix_ns = whole(meta.get("stop_unix_ns"), 0, 2**63)
 
 
 def _archives(session: Path) -> dict[str, _Archive]:
-    """Archives below a session's folder that can be read."""
+    """The readable archives below a session's folder."""
     found = {}
     for path in sorted(session.glob("rank-*/cycle-*.tar.gz")):
         try:

@@ -1,4 +1,4 @@
-"""A session's folder, and its manifest as the one process writes it that coordinates the session."""
+"""A session's folder, and its manifest as the coordinating process writes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from torchtrt_viz.errors import OptionError, TraceFormatError
-from torchtrt_viz.formats.io.durable_file import write_whole
+from torchtrt_viz.formats.io.whole_file import write_whole
 from torchtrt_viz.formats.session.manifest import (
     MANIFEST,
     CycleRecord,

@@ -19,7 +19,7 @@ from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatu
 __all__ = ["SessionBook"]
 
 _EVERY_S = 0.5
-"""A session of a thousand ranks does not rewrite its manifest for each of their archives."""
+"""Limits rewriting: a session of a thousand ranks does not rewrite its manifest for each archive."""
 
 
 class SessionBook:
@@ -43,7 +43,7 @@ class SessionBook:
         return next((r for r in self.manifest.ranks if r.rank == rank), None)
 
     def identify(self, identity: RankIdentity) -> None:
-        """Note where a rank runs, once it has told."""
+        """Record where a rank runs, once it has reported it."""
         with self._guard:
             record = self.rank(identity.rank)
             if record is not None:
@@ -52,7 +52,7 @@ class SessionBook:
                 record.device = identity.device
 
     def collection(self, rank: int, status: CollectionStatus) -> None:
-        """Note how a rank's collection stands."""
+        """Record the state of a rank's collection."""
         with self._guard:
             record = self.rank(rank)
             if record is not None:
@@ -73,7 +73,7 @@ class SessionBook:
                         cycle.state, cycle.error = "interrupted", error
 
     def artifact(self, status: ArtifactStatus) -> None:
-        """Note how a cycle stands."""
+        """Record the state of a cycle."""
         with self._guard:
             record = self.rank(status.rank)
             if record is not None:
@@ -85,7 +85,7 @@ class SessionBook:
         Parameters
         ----------
         now
-            Otherwise at most every half second.
+            Write now; by default at most every half second.
         """
         if not now and time.monotonic() - self._written < _EVERY_S:
             return

@@ -1,4 +1,13 @@
-"""How many recordings are parsed at a time on one machine, over all of a user's processes."""
+"""How many recordings are parsed at a time on one machine, over all of a user's processes.
+
+A semaphore for processes that have nothing in common but the machine: one locked file per place. The kernel
+releases a lock when its process ends, by SIGKILL too. What is ready-made lacks that, or the count:
+
+- POSIX semaphores stay taken when their holder is killed, and those of ``multiprocessing`` have no name by
+  which an unrelated process finds them;
+- System V semaphores can undo what a killed process did, but no module of Python's has them;
+- `filelock` is one lock without a count: the loop below would stay, around a dependency in place of a call.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +41,9 @@ def _folder() -> Path | None:
 
 
 def _try(path: Path) -> IO[bytes] | None:
-    # POSIX locks are not inherited by forked children, who would hold the slot as long as they live; but
-    # they do
-    # not keep threads of one process apart, and closing any descriptor of the file gives the lock up.
+    # POSIX locks, not flock's: a forked child inherits none, and so cannot hold the slot for as long as it
+    # lives. But they do not keep threads of one process apart, and closing any descriptor of the file gives
+    # the lock up.
     with _guard:
         if path.name in _mine:
             return None
@@ -50,9 +59,9 @@ def _try(path: Path) -> IO[bytes] | None:
 
 @contextmanager
 def parse_slot(slots: int, timeout: float) -> Iterator[None]:
-    """Wait for one of ``slots`` places, and hold it; a killed process gives its own back.
+    """Wait for one of ``slots`` slots and hold it; the slot of a killed process becomes free.
 
-    After ``timeout`` seconds it goes on without: too much at a time is better than nothing at all.
+    After ``timeout`` seconds the block runs without a slot: too many parses at a time are better than none.
     """
     folder = _folder()
     held = None

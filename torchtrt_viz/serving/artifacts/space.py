@@ -1,4 +1,4 @@
-"""Space for a recording, looked at before it is exported: an export that fails cannot be repeated."""
+"""Space for a recording, checked before the export: an export that fails cannot be repeated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["available_memory_share", "estimated_trace_bytes", "free_bytes", "resident_bytes", "roomiest"]
 
 _JSON_PER_RESIDENT = 3
-"""A recording held in memory becomes 1.2 (operators alone) to 2.5 times as many bytes of JSON (measured)."""
+"""Upper estimate of the bytes of JSON per byte of recording in memory; measured: 1.2 to 2.5."""
 _LEAST_BYTES = 8 << 20
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -34,7 +34,7 @@ def available_memory_share() -> float:
 
 
 def estimated_trace_bytes(resident_before: int) -> int:
-    """Estimate from above how large the export of what was recorded since will be."""
+    """Return an upper estimate of the size of the export of what was recorded since."""
     return _LEAST_BYTES + _JSON_PER_RESIDENT * max(0, resident_bytes() - resident_before)
 
 

@@ -3,12 +3,14 @@
 ::
 
     <session>/.staging/rank-00000-cycle-00000-<job>/
-        job.json        whose it is, where the archive goes, and every file that the job may make; never
-        changed state.json      how far it got, for a reader; replaced whole lock            locked as
-        long as a process works on the job raw/trace.json  the export parsed/...      tables made of it
+        job.json        whose it is, where the archive goes, every file the job may make; never changed
+        state.json      progress, for readers; always replaced as a whole
+        lock            locked while a process works on the job
+        raw/trace.json  the export
+        parsed/...      tables made from it
 
-Deleting touches the files that ``job.json`` registers and nothing else. A restart finds jobs by these
-folders, and decides by the files in them, not by ``state.json``.
+Only files that ``job.json`` registers are ever deleted. After a restart, jobs are found by these folders and
+judged by the files in them, not by ``state.json``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.io.durable_file import write_whole
+from torchtrt_viz.formats.io.whole_file import write_whole
 from torchtrt_viz.formats.session.manifest import RANK_META, STAGING, archive_path, confined
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.identity import RankIdentity
@@ -30,7 +32,7 @@ __all__ = ["JOB_FORMAT", "PARSED_FILES", "Job", "find_jobs"]
 
 JOB_FORMAT = "torchtrt_viz.job/1"
 PARSED_FILES = ("operators.csv", "summary.json", "stacks.folded", "memory_timeline.csv")
-"""What parsing may make, in the order in which it is packed; the last two only where collected."""
+"""Files that parsing may make, in packing order; the last two only if their data was collected."""
 
 _JOB, _STATE, _LOCK = "job.json", "state.json", "lock"
 _RAW = "raw/trace.json"
@@ -142,7 +144,7 @@ class Job:
                 folder.mkdir(parents=True)
                 break
             except FileNotFoundError:
-                continue  # the last job of another rank has just deleted the folder of all
+                continue  # another rank's last job has just deleted the shared staging folder
         for name in _FOLDERS:
             (folder / name).mkdir()
         if not job.lock():
@@ -211,7 +213,7 @@ class Job:
     # -- who works on it -------------------------------------------------------------------------------
 
     def lock(self) -> bool:
-        """Take the job for this process; False when another one works on it."""
+        """Claim the job for this process; False when another process works on it."""
         key = str(self.folder.resolve())
         with _held_guard:
             if key in _held:
@@ -227,7 +229,7 @@ class Job:
         return True
 
     def release(self) -> None:
-        """Give the job up (for a later retry, or because it is done)."""
+        """Release the claim (the job is done, or will be retried later)."""
         with _held_guard:
             if self._lock is not None:
                 _held.discard(str(self.folder.resolve()))
@@ -237,7 +239,7 @@ class Job:
     # -- notes -----------------------------------------------------------------------------------------
 
     def note(self, state: dict[str, Any]) -> None:
-        """Write how far the job got; a full disk may prevent it, and nothing depends on it."""
+        """Write the job's progress. A full disk may prevent it; nothing depends on it."""
         import orjson
 
         try:
@@ -246,7 +248,7 @@ class Job:
             return
 
     def noted(self) -> dict[str, Any]:
-        """Return what was noted last; {} when nothing can be read."""
+        """Return the last progress written; {} when it cannot be read."""
         import orjson
 
         try:
@@ -260,7 +262,7 @@ class Job:
     def delete(self) -> None:
         """Delete the registered files, then the folder.
 
-        The job's description goes last, so that what is interrupted can be resumed.
+        ``job.json`` goes last, so that an interrupted deletion can be resumed.
 
         Raises
         ------
@@ -289,7 +291,7 @@ class Job:
 
 
 def _is_note(name: str) -> bool:
-    """Whether a file is a half-written note of this job."""
+    """Whether a file is a half-written ``state.json`` or ``job.json`` of this job."""
     return name.startswith((f".{_STATE}.", f".{_JOB}.")) and name.endswith(".tmp")
 
 

@@ -19,12 +19,12 @@ _MAX_STEPS = 10**9
 
 
 class _Default(int):
-    """A default of a schedule field: equal to the number, and known not to have been asked for."""
+    """Default of a schedule field: equal to the number, but recognisable as not given by the caller."""
 
 
 @dataclass(frozen=True)
 class ProfileConfig:
-    """What one session collects, and where to. Every option stands for itself; none switches on another.
+    """What one session collects, and where it is written. No option switches on another.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class ProfileConfig:
     profile_memory
         Record allocations and releases of tensors. Makes stopping several times slower.
     with_flops
-        Estimate floating-point operations of matrix products and convolutions, where ``record_shapes`` is
-        on as well: the estimate needs the shapes, and is marked unavailable without.
+        Estimate floating-point operations of matrix products and convolutions. Needs ``record_shapes``;
+        without it the estimate is marked unavailable.
     wait, warmup, active, repeat
         Steps that each cycle skips, runs for warm-up, and records; number of cycles, 0 for repeating
         until stopped. The meaning is that of :func:`torch.profiler.schedule`. They apply to sessions by
@@ -78,7 +78,7 @@ class ProfileConfig:
 
     @property
     def supplied_schedule(self) -> dict[str, int]:
-        """Schedule fields that were given, also where they equal the default."""
+        """Schedule fields that the caller gave, even if they equal the default."""
         return {
             name: int(getattr(self, name))
             for name in SCHEDULE_FIELDS
@@ -159,7 +159,7 @@ def _activities(given: Any) -> tuple[str, ...]:
 
 
 def _writable(folder: Path) -> bool:
-    """Try it: permissions alone do not tell of read-only mounts, quotas and root."""
+    """Try to write: permissions do not reveal read-only mounts, quotas or root."""
     probe = folder / f".torchtrt_viz-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         with probe.open("xb"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchtrt_viz.errors import CaptureActiveError, CaptureError
+from torchtrt_viz.errors import CaptureActiveError, CaptureError, WrongThreadError
 
 __all__ = ["ControlTimeoutError", "ProfileActiveError", "ProfileStartError", "WrongThreadError"]
 
@@ -14,7 +14,7 @@ class ProfileActiveError(CaptureActiveError):
 
 
 class ProfileStartError(CaptureError):
-    """Not every worker started; those that had were stopped again, and nothing is recorded.
+    """Not every worker started; those that had were stopped again, and nothing was recorded.
 
     Attributes
     ----------
@@ -40,7 +40,3 @@ class ProfileStartError(CaptureError):
 
 class ControlTimeoutError(CaptureError):
     """The thread or process that has to act did not do so in time."""
-
-
-class WrongThreadError(CaptureError):
-    """A profiler was about to be used on another thread than its own, which would lose its data."""

@@ -1,4 +1,4 @@
-"""Whose profile it is."""
+"""Which rank of which engine a profile belongs to."""
 
 from __future__ import annotations
 

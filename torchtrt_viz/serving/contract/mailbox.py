@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Call:
-    """A call on its way."""
+    """A call that waits for its owner thread."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
@@ -37,8 +37,7 @@ class Mailbox:
     """Runs functions on one thread.
 
     The owner calls :meth:`deliver` now and then (between engine steps, and while idle); an empty mailbox
-    costs it the look at an empty queue. Until a thread has taken ownership, callers run their functions
-    themselves.
+    costs one check of a queue. Until a thread takes ownership, callers run their functions themselves.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""How sessions are run: limits and places that belong to the engine, not to one session."""
+"""Limits and folders that belong to the engine, not to one session."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _parallel() -> int:
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and places of an engine's profiling.
+    """Limits and folders of an engine's profiling.
 
     Attributes
     ----------

@@ -107,13 +107,13 @@ class CollectionStatus:
         This machine's clock when recording began and ended.
     ended_by
         stop, schedule (all cycles are recorded), error (of the engine), window_limit, memory_limit,
-        cancelled, disconnected or exit.
+        lost (``error`` says how), cancelled, disconnected or exit.
     error
         What went wrong with collecting; the engine's own errors are not kept here but raised there.
     cut_at_start, cut_at_stop
         Requests that were in flight at the boundaries.
     warnings
-        What was collected differently from what one might expect.
+        Where collection differed from what one might expect.
     """
 
     state: str = "idle"

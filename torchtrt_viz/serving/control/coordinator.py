@@ -34,12 +34,11 @@ _ASK_S = 0.2
 
 
 class ProfileCoordinator:
-    """Starts and stops a session on every worker, and gathers what became of it.
+    """Starts and stops a session on every worker, and collects the results.
 
     The engine gives each message that comes from a worker to :meth:`handle` first, tells :meth:`lost`
-    when a worker is gone, and calls :meth:`poll` in its loop. Nothing here waits for workers in lock
-    step: replies are matched by session id, each has a deadline, and what comes too late changes nothing
-    in a later session.
+    when a worker is gone, and calls :meth:`poll` in its loop. Workers need not run in lock step: replies
+    are matched by session id, each has a deadline, and a late reply changes nothing in a later session.
 
     Parameters
     ----------
@@ -136,8 +135,8 @@ class ProfileCoordinator:
     ) -> ProfileStatus:
         """Start a session on every worker; returns when all of them record.
 
-        That all have begun before this returns ensures that a request submitted afterwards is covered on
-        every worker; it does not make their devices begin at one moment.
+        All workers record before this returns, so every worker covers a request that is submitted
+        afterwards. Their devices do not begin at the same moment.
 
         Raises
         ------
@@ -147,7 +146,7 @@ class ProfileCoordinator:
             While a session is active.
         ProfileStartError
             When a worker fails, is gone, or does not answer within ``settings.control_timeout_s``. The
-            others have been stopped again; ``missing`` and ``failed`` name the culprits.
+            others have been stopped again; ``missing`` and ``failed`` name the workers concerned.
         """
         session = self.mailbox.run(
             lambda: self._begin(config, window, session_id), self.settings.control_timeout_s
@@ -171,7 +170,7 @@ class ProfileCoordinator:
         return self._status(session)
 
     def profile_status(self) -> ProfileStatus:
-        """Return what is known now; asks no worker."""
+        """Return what is known now, without asking the workers."""
         if not self._sessions:
             return ProfileStatus(CollectionStatus())
         return self._status(next(reversed(self._sessions.values())))
@@ -202,7 +201,7 @@ class ProfileCoordinator:
         return self._status(session).artifacts
 
     def retry_profile_artifacts(self) -> ProfileStatus:
-        """Have the workers process failed artifacts again, and clean up where only that failed."""
+        """Let the workers process failed artifacts again, and repeat failed clean-ups."""
         if not self._sessions:
             return self.profile_status()
         session = next(reversed(self._sessions.values()))
@@ -249,7 +248,7 @@ class ProfileCoordinator:
         session = SessionState(session_id, mode, book, members)
         if self._gone:
             for member in members.values():
-                member.deadline = None  # nobody is asked to start what cannot start everywhere
+                member.deadline = None  # no worker is asked to start if one of them cannot
                 if member.name in self._gone:
                     member.state, member.error = "missing", self._gone[member.name]
         self._sessions[session_id] = self._current = session
@@ -302,7 +301,7 @@ class ProfileCoordinator:
                 self._tell(session, member, message("profile_status", session.session_id))
 
     def _reply(self, session: SessionState, member: Member, received: Message) -> None:
-        """Take a reply of the session that it is about, whenever it comes."""
+        """Handle a reply of a session, whenever it arrives."""
         kind = received["type"]
         if session.ended_by == "cancelled":
             self._reply_to_cancel(member, received)
@@ -325,26 +324,26 @@ class ProfileCoordinator:
             member.take(received)
             ended = member.collection is not None and member.collection.state == "idle"
             if kind == "profile_stopped" or (ended and member.state == "recording"):
-                # also when it was given up as missing: what it recorded is there after all
+                # even if it was given up as missing: its recording exists after all
                 member.state, member.deadline, member.error = "stopped", None, None
         session.note(member)
         session.book.write(now=kind != "profile_artifacts")
         self._advance()
 
     def _reply_to_cancel(self, member: Member, received: Message) -> None:
-        """Take a reply of a session whose start is being taken back, or was."""
+        """Handle a reply of a session whose start is being rolled back, or was."""
         if member.over:
             return
         if received["type"] == "profile_error":
             member.state, member.deadline = "failed", None
             member.error = str(received.get("error"))
         elif received["type"] == "profile_started":
-            member.state = "cancelling"  # its stop is behind its start in the channel
+            member.state = "cancelling"  # its stop message follows its start in the channel
         elif received["type"] == "profile_stopped":
             member.state, member.deadline = "stopped", None
 
     def _advance(self) -> None:
-        """Move the current session on, as far as answers and deadlines allow."""
+        """Advance the current session as far as answers and deadlines allow."""
         session = self._current
         if session is not None:
             for member in session.expire():
@@ -387,7 +386,7 @@ class ProfileCoordinator:
         session.book.write()
 
     def _await(self, done: Callable[[], bool], timeout: float | None = None) -> None:
-        """Wait: on the loop's own thread by running the loop, on others by being told."""
+        """Wait: on the loop's own thread by running the loop, on others for a notification."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not done() and (deadline is None or time.monotonic() < deadline):
             if not self.mailbox.is_mine:
@@ -430,7 +429,7 @@ class ProfileCoordinator:
 
 
 def _delivered(member: Member) -> bool:
-    """Whether nothing more is to be expected of a member."""
+    """Whether nothing more is expected of a worker."""
     if member.state in ("failed", "missing"):
         return True
     if member.state != "stopped":

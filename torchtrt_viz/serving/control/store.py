@@ -1,8 +1,8 @@
 """Coordination over a ``torch.distributed`` store, for engines over several hosts.
 
 Any store will do (``TCPStore``, ``FileStore``, ``PrefixStore``, the one of the default process group).
-There is no collective and no barrier in it: a rank that hangs in its own work delays nobody else. A store
-does not tell when a process dies, so workers count up a heartbeat.
+It uses no collective and no barrier, so a rank that hangs delays no other. A store does not report when a
+process dies, so workers count up a heartbeat.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Channel:
 
 
 class StoreWorker:
-    """A worker that is told by a store.
+    """A worker that gets its commands through a store.
 
     The engine's thread calls :meth:`poll` in its loop, also while idle.
 

@@ -52,7 +52,7 @@ class ProfileWorker:
     # -- from the engine's loop ------------------------------------------------------------------------
 
     def handle(self, received: object) -> bool:
-        """Carry out a command; False when the message is none of ours."""
+        """Carry out a command; False for a message that is not about profiling."""
         if not is_profile_message(received):
             return False
         assert isinstance(received, dict)

@@ -15,7 +15,7 @@ __all__ = ["Member", "SessionState", "identity_in"]
 
 
 def identity_in(received: Message) -> RankIdentity | None:
-    """Return the identity that a worker's message tells; None where it tells none that is well formed."""
+    """Return the identity in a worker's message; None if there is no well-formed one."""
     fields = received.get("identity")
     if not isinstance(fields, dict):
         return None
@@ -96,7 +96,7 @@ class SessionState:
         return {m.name: m.error or "" for m in self.members.values() if m.state == "failed"}
 
     def expire(self) -> list[Member]:
-        """Mark the members whose answer is overdue, and return them."""
+        """Mark the workers whose answer is overdue, and return them."""
         now = time.monotonic()
         late = [m for m in self.members.values() if m.deadline is not None and now > m.deadline]
         for member in late:
@@ -107,11 +107,11 @@ class SessionState:
 
     @property
     def awaited(self) -> list[Member]:
-        """Members whose answer is still due."""
+        """Workers whose answer is still due."""
         return [m for m in self.members.values() if m.deadline is not None]
 
     def note(self, member: Member) -> None:
-        """Write into the session's book what is known of a member."""
+        """Write what is known of a worker into the session's manifest."""
         rank = member.identity.rank
         if member.state in ("failed", "missing"):
             self.book.lost(rank, member.state, member.error or "")

@@ -51,9 +51,9 @@ def _host_of(header: str) -> str:
 def check_access(request: Request, token: str | None) -> None:
     """Let a request through, or raise.
 
-    With a token, whoever has it. Without one only clients on this machine: by their address, not
-    forwarded by a proxy, and not a web page of elsewhere that makes a local browser send requests (its
-    origin, or a foreign name that was made to resolve to this machine, give it away).
+    With a token configured, a request must carry it. Without one, only direct requests from this machine
+    pass: the client's address is local, no proxy forwarded it, and no foreign web page sent it through a
+    local browser (recognised by its Origin, or by a Host name that only resolves to this machine).
 
     Raises
     ------

@@ -1,15 +1,16 @@
 """Profiling over HTTP: routes for any ASGI application, and a small server of their own.
 
-========================  ==========================================================================
-``POST /start_profile``   body: the options of `ProfileConfig` as JSON, all optional, ``output_dir`` below the
-                          configured root; ``window`` (bool) and ``session_id``. 200 when every rank
-                          records; 409 while a session is active; 504 with the missing and failed ranks
-                          when one does not start.
-``POST /stop_profile``    200 when every rank has exported; archives are made afterwards. Harmless when
-repeated. ``POST /profile_retry``   processes failed artifacts again, and cleans up where only that failed.
-``GET /profile_status``   collection and artifacts, each with its own state. ``GET
-/profile_artifacts``  archives, or what went wrong; ``?timeout=SECONDS`` waits for them (at most 60).
-========================  ==========================================================================
+==========================  ========================================================================
+``POST /start_profile``     Body: the options of `ProfileConfig` as JSON, all optional; ``output_dir`` is
+                            relative to the configured root. Also ``window`` (bool) and ``session_id``.
+                            200 when every rank records; 409 while a session is active; 504, with the
+                            missing and the failed ranks, when one does not start.
+``POST /stop_profile``      200 when every rank has exported; archives are made afterwards. Stopping
+                            again is harmless.
+``POST /profile_retry``     Processes failed artifacts again, and repeats a clean-up that failed.
+``GET /profile_status``     Collection and artifacts, each with its own state.
+``GET /profile_artifacts``  Archives, or what went wrong; ``?timeout=SECONDS`` waits for them (at most 60).
+==========================  ========================================================================
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TOKEN_CHARACTERS = 16
 
 
 class ProfileBackend(Protocol):
-    """What the routes drive: a `LocalProfiler` or a `ProfileCoordinator`."""
+    """What the routes control: a `LocalProfiler` or a `ProfileCoordinator`."""
 
     def start_profile(
         self, config: ProfileConfig, *, window: bool = False, session_id: str | None = None
@@ -50,7 +51,7 @@ class ProfileBackend(Protocol):
         ...
 
     def stop_profile(self) -> ProfileStatus:
-        """Stop it."""
+        """Stop the session."""
         ...
 
     def retry_profile_artifacts(self) -> ProfileStatus:
@@ -58,16 +59,16 @@ class ProfileBackend(Protocol):
         ...
 
     def profile_status(self) -> ProfileStatus:
-        """Tell how it stands."""
+        """Return the state of collection and artifacts."""
         ...
 
     def wait_for_profile_artifacts(self, timeout: float | None = None) -> list[ArtifactStatus]:
-        """Wait for its archives."""
+        """Wait for the session's archives."""
         ...
 
 
 class _Handlers:
-    """The routes' work."""
+    """One method per route."""
 
     def __init__(
         self, backend: ProfileBackend, root: Path, token: str | None, defaults: dict[str, Any]
@@ -80,7 +81,7 @@ class _Handlers:
         self._waiting = 0
 
     def route(self, handler: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
-        """Wrap a handler: access first, errors as JSON with the status that fits."""
+        """Wrap a handler: check access first, turn errors into JSON with a matching status."""
         from starlette.responses import JSONResponse
 
         async def answer(request: Request) -> Response:
@@ -102,7 +103,7 @@ class _Handlers:
             except TorchTrtVizError as error:
                 status, body = 500, {"error": str(error)}
             headers = {"www-authenticate": "Bearer"} if status == 401 else None
-            # What is left of a refused body is not read: the connection ends with the answer.
+            # The rest of a refused body is not read, so the connection has to close after the answer.
             close = {"connection": "close"} if status in (401, 403, 408, 413) else {}
             return JSONResponse(body, status, headers={**(headers or {}), **close})
 
@@ -135,7 +136,7 @@ class _Handlers:
         return await self._run(self._backend.retry_profile_artifacts)
 
     async def _run(self, command: Callable[[], ProfileStatus]) -> Any:
-        """Carry out one command at a time, off the event loop."""
+        """Run one command at a time, off the event loop."""
         if self._command.locked():
             raise Refused(409, "another command is being carried out")
         async with self._command:
@@ -143,11 +144,11 @@ class _Handlers:
         return status.to_dict()
 
     async def status(self, request: Request) -> Any:
-        """Tell how the session stands."""
+        """Return the session's state."""
         return self._backend.profile_status().to_dict()
 
     async def artifacts(self, request: Request) -> Any:
-        """Tell what archives there are, waiting for them if asked."""
+        """List the archives, waiting for them if asked."""
         text = request.query_params.get("timeout", "0")
         try:
             timeout = float(text)
@@ -184,9 +185,9 @@ def profile_routes(
     backend
         A `LocalProfiler` or a `ProfileCoordinator`, attached to its engine's thread.
     root
-        Folder below which sessions are written; requests cannot leave it.
+        Folder below which sessions are written; no request can write outside of it.
     token
-        Bearer token that requests have to carry, at least 16 characters. Without one only clients on this
+        Bearer token that requests must carry, at least 16 characters. Without one, only clients on this
         machine are served.
     prefix
         Put before every path, as "/admin".
@@ -198,7 +199,7 @@ def profile_routes(
     MissingDependencyError
         Without starlette.
     OptionError
-        For a token that is too short to be one.
+        For a token that is too short.
     """
     try:
         from starlette.routing import Route
@@ -223,29 +224,50 @@ def profile_routes(
     ]
 
 
-def profile_app(backend: ProfileBackend, **options: Any) -> Starlette:
-    """Return an application with nothing but the profiling routes; options as of :func:`profile_routes`."""
-    routes = profile_routes(backend, **options)
+def profile_app(
+    backend: ProfileBackend,
+    *,
+    root: str | PathLike[str],
+    token: str | None = None,
+    prefix: str = "",
+    defaults: dict[str, Any] | None = None,
+) -> Starlette:
+    """Return an application with only the profiling routes; parameters as of :func:`profile_routes`."""
+    routes = profile_routes(backend, root=root, token=token, prefix=prefix, defaults=defaults)
     from starlette.applications import Starlette
 
     return Starlette(routes=routes)
 
 
 def serve_profile_app(
-    backend: ProfileBackend, *, host: str = "127.0.0.1", port: int = 8900, **options: Any
+    backend: ProfileBackend,
+    *,
+    root: str | PathLike[str],
+    token: str | None = None,
+    prefix: str = "",
+    defaults: dict[str, Any] | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8900,
 ) -> Any:
     """Make a uvicorn server for :func:`profile_app`; run it with ``server.run()`` or in a thread.
 
     Connections that do not send a whole request header within 10 s are closed.
 
+    Parameters
+    ----------
+    backend, root, token, prefix, defaults
+        As of :func:`profile_routes`.
+    host, port
+        Where to listen; port 0 takes a free one.
+
     Raises
     ------
     OptionError
-        For a host that is not this machine's own when no token is given.
+        When ``host`` is not a loopback address and no token is given.
     MissingDependencyError
         Without uvicorn.
     """
-    if not is_loopback(host) and options.get("token") is None:
+    if not is_loopback(host) and token is None:
         raise OptionError(
             "host", host, "an address of this machine's own (127.0.0.1), unless a token is given"
         )
@@ -258,7 +280,7 @@ def serve_profile_app(
 
     return uvicorn.Server(
         uvicorn.Config(
-            profile_app(backend, **options),
+            profile_app(backend, root=root, token=token, prefix=prefix, defaults=defaults),
             host=host,
             port=port,
             http=timed_protocol(),

@@ -1,25 +1,39 @@
-"""A limit that uvicorn does not have: the time a client may take to send a request's header."""
+"""A limit that uvicorn does not have: the time a client may take to send a request's header.
+
+Clients that send a header byte by byte would hold all the connections that ``limit_concurrency`` allows, and
+nobody could stop a profile. What uvicorn and its surroundings offer does not help:
+
+- ``timeout_keep_alive`` runs between a response and the next byte: not before the first request, and any byte
+  ends it;
+- ``h11_max_incomplete_event_size`` limits bytes, not time;
+- an ASGI application or middleware is only called once the header is complete (the time for a body is limited
+  there: `read_json`);
+- asyncio has no timeout for a transport, and read timeouts of other servers begin anew with every byte.
+
+``http=`` of ``uvicorn.Config`` takes a protocol class: that is where uvicorn lets such a rule be added.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
 
 __all__ = ["HEADER_SECONDS", "timed_protocol"]
 
 HEADER_SECONDS = 10.0
 
 
-def timed_protocol(seconds: float = HEADER_SECONDS) -> type[Any]:
+def timed_protocol(seconds: float = HEADER_SECONDS) -> type[asyncio.Protocol]:
     """Return uvicorn's HTTP protocol, closing connections whose next header takes more than ``seconds``."""
+    # optional dependencies
     import h11
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class TimedProtocol(H11Protocol):  # type: ignore[misc]
-        """A connection that has to get to the point."""
+        """A connection whose header has to be complete in time."""
 
-        _timer: Any = None
+        _timer: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: Any) -> None:
+        def connection_made(self, transport: asyncio.Transport) -> None:
             """Begin to wait for the first header."""
             super().connection_made(transport)
             self._wait()
@@ -33,7 +47,7 @@ def timed_protocol(seconds: float = HEADER_SECONDS) -> type[Any]:
                 self._rest()
 
         def connection_lost(self, error: Exception | None) -> None:
-            """Forget the timer."""
+            """Cancel the timer."""
             self._rest()
             super().connection_lost(error)
 
@@ -51,4 +65,5 @@ def timed_protocol(seconds: float = HEADER_SECONDS) -> type[Any]:
             if not self.transport.is_closing() and self.conn.their_state is h11.IDLE:
                 self.transport.close()
 
-    return TimedProtocol
+    made: type[asyncio.Protocol] = TimedProtocol
+    return made

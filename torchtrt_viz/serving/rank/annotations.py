@@ -1,7 +1,7 @@
 """Ranges with consistent names for the phases of serving, and the ids that join them over ranks.
 
-``prefill[request=r7 transfer=x7 tokens=64]``: phase, then what is known. ``Session.requests()`` reads
-these names.
+A name is the phase, then what is known: ``prefill[request=r7 transfer=x7 tokens=64]``.
+``Session.requests()`` reads these names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["PHASES", "PhaseRange", "annotation_name", "asynchronous_danger", "open_range", "unrecorded"]
 
 PHASES = ("schedule", "prefill", "decode", "sampling", "kv_send", "kv_recv", "activate")
-"""Phase names; other names are allowed, these are those that the tables know."""
+"""Phase names that the tables know; other names are allowed."""
 
 _UNSAFE = re.compile(r"[\s\[\]=,\"\\]|[^\x20-\x7e]")
 _MAX_ID = 64
@@ -24,7 +24,7 @@ _NOTHING: AbstractContextManager[None] = nullcontext()
 
 
 def _safe(value: object) -> str:
-    """An id without the characters that the format uses, and not so long that it fills the trace."""
+    """Return an id without the characters that the format uses, shortened if it is very long."""
     return _UNSAFE.sub("_", str(value))[:_MAX_ID]
 
 
@@ -44,7 +44,7 @@ def annotation_name(
     transfer
         Id of the KV transfer.
     tokens
-        Tokens that the work is about.
+        Number of tokens processed.
     """
     items = []
     if request is not None:
@@ -68,8 +68,8 @@ _abandoned: list[Any] = []
 class PhaseRange:
     """A range that survives the end of its session.
 
-    torch writes the end of a range into the memory of the session that it began in. Where that session is
-    over and another one records, that is freed memory, and the process crashes. Such a range is therefore
+    torch writes the end of a range into the memory of the session in which it began. If that session is over
+    and another one records, this memory has been freed and the process crashes. Such a range is therefore
     never ended.
 
     Parameters
@@ -102,7 +102,7 @@ class PhaseRange:
 def open_range(
     session: Callable[[], object | None], enabled: bool, phase: str, **ids: Any
 ) -> AbstractContextManager[None]:
-    """Return a range to be entered, of no effect unless a session records and ranges are on."""
+    """Return a context manager for a range; it does nothing unless a session records and ranges are on."""
     if not enabled or session() is None:
         return _NOTHING
     return PhaseRange(session, annotation_name(phase, **ids))
@@ -112,9 +112,9 @@ def open_range(
 def unrecorded() -> Iterator[None]:
     """Keep the operators that begin inside out of the recording.
 
-    Asynchronous communication over gloo (``isend``, ``irecv``, ``async_op=True``) has to begin in here
-    when it may still be in flight as a recording ends: torch 2.13 writes its end into freed memory then,
-    and the process crashes. A range around it still shows when it was begun::
+    Use it for asynchronous communication over gloo (``isend``, ``irecv``, ``async_op=True``) that may still
+    be in flight when a recording ends: torch 2.13 would write its end into freed memory and crash the
+    process. A range around it still shows when it began::
 
         with profiler.annotate("kv_send", request=r, transfer=x), unrecorded():
             work = dist.isend(kv, dst)

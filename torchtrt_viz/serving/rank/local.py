@@ -68,7 +68,7 @@ class LocalProfiler:
 
     @property
     def settings(self) -> Settings:
-        """Limits and places."""
+        """Limits and folders."""
         return self.profiler.settings
 
     def start_profile(
@@ -89,7 +89,7 @@ class LocalProfiler:
         mode = "window" if window else "steps"
 
         def begin() -> CollectionStatus:
-            # The book is there before the session is, so that no change is missed.
+            # The manifest exists before the session does, so that no change is missed.
             identity = self.profiler.identity
             manifest = new_manifest(session_id, mode, config, [rank_record(identity)])
             book = SessionBook(ManifestFile(config.output_dir / session_id), manifest)
@@ -148,7 +148,7 @@ class LocalProfiler:
         return self.profiler.close(timeout)
 
     def _changed(self, what: str, value: Any) -> None:
-        """Keep the manifest up to date, from the background thread."""
+        """Update the manifest, on the background thread."""
         if what == "collection":
             book = self._books.get(value.session_id)
             if book is not None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torchtrt_viz.errors import OptionError, TorchTrtVizError
+from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.runtime.torch_profiler import warm_up
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage
 from torchtrt_viz.serving.artifacts.session_folder import check_session_id, new_session_id
 from torchtrt_viz.serving.artifacts.staging import Job
@@ -21,7 +24,7 @@ from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
 from torchtrt_viz.serving.rank.annotations import open_range
 from torchtrt_viz.serving.rank.recording import Recording
-from torchtrt_viz.serving.rank.torch_recording import resolve_activities, warm_up
+from torchtrt_viz.serving.rank.torch_recording import resolve_activities
 
 __all__ = ["EngineStep", "RankProfiler"]
 
@@ -53,9 +56,9 @@ class RankProfiler:
     Parameters
     ----------
     identity
-        Whose profile it is; by default found out from torch.distributed and the process.
+        Which rank this is; by default taken from torch.distributed and the process.
     settings
-        Limits and places.
+        Limits and folders.
     on_stage
         Called on the background thread before each processing step, see :class:`ArtifactPipeline`.
     """
@@ -75,16 +78,17 @@ class RankProfiler:
         self._recording: Recording | None = None
         self._status = CollectionStatus()
         self._listeners: list[Listener] = []
+        _profilers.add(self)
 
     # -- setting up ------------------------------------------------------------------------------------
 
     def attach(self) -> None:
-        """Make the calling thread the engine's, and do now what would stall the first start (1 to 6 s)."""
+        """Make the calling thread the engine's, and do the slow work (1 to 6 s) of the first start now."""
         self.mailbox.own()
-        warm_up()
+        warm_up("serving")
 
     def listen(self, listener: Listener) -> None:
-        """Have changes told: ``listener("collection", status)``, ``listener("artifact", (job, status))``.
+        """Report changes to ``listener("collection", status)`` and ``listener("artifact", (job, status))``.
 
         The first is called on the engine's thread and must be quick, the second on the background thread.
         """
@@ -119,11 +123,11 @@ class RankProfiler:
         config
             What to collect.
         window
-            Record from now to :meth:`stop`; by default by the configuration's schedule of steps.
+            Record from now to :meth:`stop`; by default the configuration's schedule of steps decides.
         session_id
             Given by whoever coordinates several ranks; made up otherwise.
         identity
-            Whose profile it is in this session, where a coordinator assigns ranks.
+            Which rank this is in the session, where a coordinator assigns ranks.
 
         Raises
         ------
@@ -163,7 +167,7 @@ class RankProfiler:
         folder = config.output_dir / session_id
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            warm_up()
+            warm_up("serving")
             recording = Recording(
                 config,
                 identity,
@@ -230,7 +234,7 @@ class RankProfiler:
     def engine_step(self) -> Iterator[EngineStep]:
         """Wrap one step of the engine: counts it once when it is completed and did work.
 
-        An exception of the step ends the session, keeps what it recorded, and goes on as it is.
+        An exception in the step ends the session, keeps what it recorded, and propagates unchanged.
         """
         self.poll()
         step = EngineStep()
@@ -254,7 +258,7 @@ class RankProfiler:
             self._stop_overdue(recording)
 
     def poll(self) -> None:
-        """Do what other threads asked for; the engine's thread calls it while idle."""
+        """Run the calls of other threads; the engine's thread calls this while idle."""
         self.mailbox.deliver()
         if self._recording is not None:
             self._stop_overdue(self._recording)
@@ -262,7 +266,8 @@ class RankProfiler:
     def _stop_overdue(self, recording: Recording) -> None:
         reason = recording.overdue()
         if reason is not None:
-            self._status.warnings.append(f"stopped by itself: {reason}")
+            if reason != "lost":  # that is an error, which the recording itself tells
+                self._status.warnings.append(f"stopped by itself: {reason}")
             self._stop(None, reason, discard=False)
 
     def abort(self, error: BaseException) -> None:
@@ -286,7 +291,7 @@ class RankProfiler:
         return open_range(lambda: self._recording, self.settings.annotations, phase, **ids)
 
     def request_begins(self, request: str) -> None:
-        """Note that a request is in flight: a boundary of the recording that cuts it is told."""
+        """Note that a request is in flight: the status lists requests that a recording's boundary cuts."""
         self.requests[str(request)] = None
 
     def request_ends(self, request: str) -> None:
@@ -334,23 +339,24 @@ class RankProfiler:
         return self.pipeline.close(left)
 
 
+# every profiler of this process, for what a fork inherits
+_profilers: weakref.WeakSet[RankProfiler] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """A fork records nothing, and its end must not touch the files of the process that does."""
+    for profiler in _profilers:
+        profiler._recording = None
+        profiler._status = CollectionStatus()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
 def _remove_empty(folder: Path) -> None:
-    """Take back the folder of a session that did not start, when nothing is in it."""
+    """Remove the folder of a session that did not start, if it is empty."""
     try:
         folder.rmdir()
     except OSError:
         return
-
-
-def check_options(config: ProfileConfig, window: bool, device: str) -> None:
-    """Check a configuration completely, without starting anything.
-
-    Raises
-    ------
-    OptionError
-        For options that cannot be met.
-    """
-    if not isinstance(config, ProfileConfig):
-        raise OptionError("config", config, "a ProfileConfig")
-    config.check(window=window)
-    resolve_activities(config, device)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from torchtrt_viz.errors import CaptureError
+from torchtrt_viz.errors import CaptureActiveError, CaptureError, RecordingLostError
 from torchtrt_viz.formats.session.manifest import STAGING
+from torchtrt_viz.runtime.torch_profiler import TorchRecording
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, status_of, write_rank_meta
 from torchtrt_viz.serving.artifacts.space import (
     available_memory_share,
@@ -17,11 +18,12 @@ from torchtrt_viz.serving.artifacts.space import (
 )
 from torchtrt_viz.serving.artifacts.staging import Job
 from torchtrt_viz.serving.contract.config import ProfileConfig
+from torchtrt_viz.serving.contract.errors import ProfileActiveError
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus
 from torchtrt_viz.serving.rank.annotations import asynchronous_danger
-from torchtrt_viz.serving.rank.torch_recording import NativeRecording, resolve_activities
+from torchtrt_viz.serving.rank.torch_recording import session_recording
 
 __all__ = ["Recording"]
 
@@ -36,7 +38,7 @@ class Recording:
     folder
         The session's folder.
     status
-        Kept up to date by the recording.
+        Updated by the recording.
     """
 
     def __init__(
@@ -64,13 +66,8 @@ class Recording:
         self._began = self._looked = 0.0
         assert status.session_id is not None
         self._session_id = status.session_id
-        activities = resolve_activities(config, identity.device)
-        self._native = NativeRecording(
-            config,
-            activities,
-            self._trace_ready,
-            None if window else config.schedule(),
-            _metadata(self._session_id, identity),
+        self._native = session_recording(
+            config, identity, self._session_id, window=window, on_trace=self._trace_ready
         )
         self._cycles_wanted = 1 if window else config.repeat
         self.status.warnings += [*self._native.warnings, *_caveats(config)]
@@ -104,25 +101,39 @@ class Recording:
         self._resident = resident_bytes()
         try:
             self._native.start()
-        except BaseException:
+        except BaseException as error:
             self._drop(self._next)
+            if isinstance(error, CaptureActiveError):
+                raise ProfileActiveError(str(error)) from error
             raise
         self._began = time.monotonic()
         self.status.start_unix_ns = time.time_ns()
         self.status.phase = None if self._window else self._native.phase
 
     def step(self) -> bool:
-        """Count one completed step; False when the schedule has recorded all its cycles."""
+        """Count one completed step; False when the schedule has recorded all its cycles.
+
+        Raises
+        ------
+        WrongThreadError
+            On another thread than the one that started; nothing is counted, and the recording goes on.
+        """
+        if not self._window:
+            try:
+                self._native.step()
+            except RecordingLostError:
+                return True  # `overdue` says so
         self.status.steps += 1
         if self._window:
             return True
-        self._native.step()
         self.status.phase = self._native.phase
         self._raise_interrupt()
         return not (self._cycles_wanted and self.status.cycles_ended >= self._cycles_wanted)
 
     def overdue(self) -> str | None:
-        """Tell which limit makes the recording stop by itself, None when none does."""
+        """Return the limit that stops the recording now; None when there is none."""
+        if self._native.lost is not None:
+            return "lost"
         now = time.monotonic()
         limit = self.settings.max_window_s
         if self._window and limit is not None and now - self._began > limit:
@@ -142,15 +153,19 @@ class Recording:
             Throw away what was recorded (a start that was rolled back).
         """
         self._discarding = discard
+        lost = False
         try:
             self._native.stop()
+        except RecordingLostError as error:
+            lost = True
+            self.status.error = str(error)
         finally:
             self.status.stop_unix_ns = time.time_ns()
             self.status.phase = None
             unused, self._next = self._next, None
             if unused is not None:
                 self._drop(unused)
-        if self.status.cycles_ended == 0 and not discard:
+        if self.status.cycles_ended == 0 and not discard and not lost:
             self.status.warnings.append(
                 "nothing was recorded: the session was stopped before its first recorded step"
             )
@@ -159,8 +174,8 @@ class Recording:
     def hand_over(self) -> None:
         """Queue what was exported.
 
-        Apart from the export and after everything else, since the background thread begins at once and
-        may hold the interpreter for some milliseconds.
+        This comes after everything else, because the background thread begins at once and may hold the
+        interpreter for some milliseconds.
         """
         finished, self._finished = self._finished, []
         for job, status in finished:
@@ -169,7 +184,7 @@ class Recording:
     def _raise_interrupt(self) -> None:
         """Deal with an exception of the export now that the native profiler is in a safe state.
 
-        What interrupted it (Ctrl-C) is raised; a failure is told by the status.
+        An interrupt (Ctrl-C) is raised; a failure is reported in the status.
         """
         error, self._native.callback_error = self._native.callback_error, None
         if isinstance(error, Exception):
@@ -202,7 +217,7 @@ class Recording:
         finally:
             job.release()
 
-    def _trace_ready(self, native: NativeRecording) -> None:
+    def _trace_ready(self, native: TorchRecording) -> None:
         """Export a complete cycle and hand it over (called by the native profiler)."""
         cycle = self.status.cycles_ended
         self.status.cycles_ended += 1
@@ -212,17 +227,21 @@ class Recording:
         job = self._roomy(job, cycle)
         status = status_of(job)
         failure: str | None
+        interrupt = None
         try:
             failure = native.export(job.raw)
         except Exception as error:
             failure = f"torch could not export the trace: {error}"
+        except BaseException as error:
+            interrupt = error
+            failure = f"the export was interrupted by {type(error).__name__}"
         status.stop_s, status.export_s = native.stop_s, native.export_s
         job.collection = self._collection(native, cycle)
         try:
             status.raw_bytes = job.raw.stat().st_size
             write_rank_meta(job)
         except OSError:
-            pass  # the pipeline writes it again, and says what is wrong
+            pass  # the pipeline writes it again, and reports a failure
         if failure is None:
             self.status.cycles += 1
             self._finished.append((job, status))
@@ -233,6 +252,8 @@ class Recording:
         if not self._window and self._cycles_wanted != cycle + 1:
             self._prepare(cycle + 1)
         self._resident = resident_bytes()
+        if interrupt is not None:
+            raise interrupt
 
     def _prepare(self, cycle: int) -> None:
         """Make the next cycle's staging folder ahead of time."""
@@ -270,8 +291,8 @@ class Recording:
             return job
         raise CaptureError(f"cycle {cycle} cannot be staged anywhere: {'; '.join(errors)}")
 
-    def _collection(self, native: NativeRecording, cycle: int) -> dict[str, object]:
-        """What ``rank.json`` says about how the cycle was recorded."""
+    def _collection(self, native: TorchRecording, cycle: int) -> dict[str, object]:
+        """Return what ``rank.json`` says about how the cycle was recorded."""
         return {
             "start_unix_ns": self.status.start_unix_ns,
             "stop_unix_ns": time.time_ns(),
@@ -285,18 +306,8 @@ class Recording:
         }
 
 
-def _metadata(session_id: str, identity: RankIdentity) -> dict[str, str]:
-    found = {
-        "session_id": session_id,
-        "role": identity.role,
-        "instance": identity.instance,
-        "rank": str(identity.rank),
-    }
-    return {key: value for key, value in found.items() if value is not None}
-
-
 def _caveats(config: ProfileConfig) -> list[str]:
-    """What the options will not give, though one might expect it."""
+    """Return what the options do not deliver although one might expect it."""
     out = []
     if config.with_flops and not config.record_shapes:
         out.append("with_flops: operations can only be estimated from shapes, and record_shapes is off")

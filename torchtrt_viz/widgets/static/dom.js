@@ -1,6 +1,16 @@
+// @ts-check
 // Making elements. Text always goes in as text: names come from files and are never markup.
 
-/** element("div", {class: "x", title: "y", onclick: f}, "text", child, ...) */
+/** @typedef {Node | string | null | undefined} Child */
+/** @typedef {Record<string, any>} Attributes those that are undefined, null or false are left out */
+
+/**
+ * element("div", {class: "x", title: "y", onclick: f}, "text", child, ...)
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Attributes} attributes
+ * @param {Child[]} children
+ */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
@@ -13,18 +23,31 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/**
+ * @param {string} label
+ * @param {string} title
+ * @param {() => void} onclick
+ * @param {Attributes} attributes
+ */
 export function button(label, title, onclick, attributes = {}) {
   return element("button", { type: "button", title, "aria-label": title, onclick, tabindex: "-1", ...attributes }, label);
 }
 
 const PLAIN = new Set(["DIV", "SPAN", "B", "TABLE", "THEAD", "TBODY", "TR", "TH", "TD", "DETAILS", "SUMMARY", "UL", "LI", "P", "BR"]);
 
-/** The nodes of a static form: text and boxes with inline styles. Whatever else the markup holds stays behind: a saved
- * notebook may hold anything. */
+/**
+ * The nodes of a static form: text and boxes with inline styles. Whatever else the markup holds stays behind: a saved
+ * notebook may hold anything.
+ * @param {string} markup
+ */
 export function inertNodes(markup) {
+  /**
+   * @param {Node} node
+   * @returns {Node[]}
+   */
   const copy = (node) => {
-    if (node.nodeType === Node.TEXT_NODE) return [document.createTextNode(node.data)];
-    if (!PLAIN.has(node.nodeName)) return [];
+    if (node instanceof Text) return [document.createTextNode(node.data)];
+    if (!(node instanceof HTMLElement) || !PLAIN.has(node.nodeName)) return [];
     const made = document.createElement(node.nodeName);
     const style = node.getAttribute("style") || "";
     if (!/url|image|@|\\/i.test(style)) made.style.cssText = style; // nothing is fetched
@@ -34,7 +57,12 @@ export function inertNodes(markup) {
   return [...new DOMParser().parseFromString(markup, "text/html").body.childNodes].flatMap(copy);
 }
 
-/** The canvas's context, scaled for the screen, cleared to `width` by `height` CSS pixels. */
+/**
+ * The canvas's context, scaled for the screen, cleared to `width` by `height` CSS pixels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number} width
+ * @param {number} height
+ */
 export function fitCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const w = Math.max(1, Math.round(width * ratio));
@@ -45,7 +73,7 @@ export function fitCanvas(canvas, width, height) {
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
   }
-  const context = canvas.getContext("2d", { alpha: false });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   return context;
 }

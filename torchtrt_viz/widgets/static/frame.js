@@ -1,9 +1,18 @@
+// @ts-check
 // The ruler and the overview that frame the lanes.
 
 import { duration, percent, roundStep, short, tick } from "./format.js";
 import { FONT, xOf } from "./paint.js";
 
-/** The ruler above the lanes. */
+/** @import { Scene } from "./paint.js" */
+/** @import { Track } from "./types.js" */
+
+/**
+ * The ruler above the lanes.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Scene} scene
+ * @param {number} height
+ */
 export function paintRuler(context, scene, height) {
   const { theme, width } = scene;
   context.fillStyle = theme.panel;
@@ -37,6 +46,14 @@ export function paintRuler(context, scene, height) {
   }
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Scene} scene
+ * @param {string} text
+ * @param {number} x
+ * @param {number} height
+ * @param {string} color
+ */
 function chip(context, scene, text, x, height, color) {
   const half = context.measureText(text).width / 2 + 6;
   const middle = Math.max(half, Math.min(scene.width - half, x));
@@ -46,12 +63,18 @@ function chip(context, scene, text, x, height, color) {
   context.fillText(text, middle - half + 6, height / 2 - 1);
 }
 
-/** The overview of the whole length, with the window that is in sight. */
+/**
+ * The overview of the whole length, with the window that is in sight.
+ * @param {CanvasRenderingContext2D} context
+ * @param {Scene} scene
+ * @param {number} width
+ * @param {number} height
+ */
 export function paintMinimap(context, scene, width, height) {
   const { theme } = scene;
   context.fillStyle = theme.panel;
   context.fillRect(0, 0, width, height);
-  const both = ["host", "gpu"].filter((section) => scene.minimap[section].some((share) => share > 0));
+  const both = /** @type {const} */ (["host", "gpu"]).filter((section) => scene.minimap[section].some((share) => share > 0));
   both.forEach((section, at) => {
     const shares = scene.minimap[section];
     const room = height / both.length;
@@ -81,7 +104,11 @@ export function paintMinimap(context, scene, width, height) {
   for (const x of [Math.max(0, x0), Math.min(width, x1)]) context.fillRect(x - 2, height / 2 - 6, 4, 12);
 }
 
-/** What a row's label says below its name. */
+/**
+ * What a row's label says below its name.
+ * @param {Track} track
+ * @param {number} length of the trace
+ */
 export function trackNote(track, length) {
   const parts = [];
   if (track.spans) parts.push(`${short(track.spans)} spans`);

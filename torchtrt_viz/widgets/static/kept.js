@@ -1,12 +1,20 @@
+// @ts-check
 // The static form that a notebook keeps above a widget: out of sight while the widget is live.
 
-/** The static form of a model's widget in `el`, the nearest one, since copies of a notebook may be open. */
+/** @import { Model } from "./types.js" */
+
+/**
+ * The static form of a model's widget in `el`, the nearest one, since copies of a notebook may be open.
+ * @param {Model} model
+ * @param {HTMLElement} el
+ */
 export function keptForm(model, el) {
   const id = model.get("kept");
   let hidden = false;
+  /** @type {HTMLElement | null} */
   let form = null;
   const find = () => {
-    for (let at = el; id && at && !form?.isConnected; at = at.parentElement) form = at.querySelector(`.tv-kept-${CSS.escape(id)}`);
+    for (let at = /** @type {HTMLElement | null} */ (el); id && at && !form?.isConnected; at = at.parentElement) form = at.querySelector(`.tv-kept-${CSS.escape(id)}`);
   };
   const apply = () => {
     find();
@@ -27,7 +35,7 @@ export function keptForm(model, el) {
   };
 }
 
-/** Calls back when nothing has come for so long that no kernel seems to listen; returns how to call it off. */
+/** Calls back when nothing has come for so long that no kernel seems to listen; returns how to call it off. @param {() => void} callback */
 export function whenNobodyAnswers(callback) {
   const waiting = setTimeout(callback, 4_000);
   return () => clearTimeout(waiting);

@@ -1,24 +1,55 @@
-// The source of a small trace: every span is in the browser, which needs nobody to zoom.
+// @ts-check
+// The index of a small trace: every span is in the browser, which needs nobody to zoom.
 
 import { View } from "./view.js";
 
-const BLOCK = 32;
+/** @import { HeldPlace, ViewRequest } from "./types.js" */
+/** @typedef {Record<number, number> & {readonly length: number}} Numbers a typed array, or an array */
 
 /**
- * Index of whole columns, lane after lane (sorted by start, without overlap within a lane).
- *
- * `share` (optional, 0..255 per span) tells how much of a block that stands for several spans is busy.
+ * Whole columns, lane after lane (sorted by start, without overlap within a lane).
+ * @typedef {object} Columns
+ * @property {Numbers} start
+ * @property {Numbers} dur
+ * @property {Numbers} name
+ * @property {Numbers} row
+ * @property {Numbers} laneBegin
+ * @property {Numbers} laneEnd
+ * @property {Uint8Array | null} [share] how much of a block that stands for several spans is busy; 255 is all
  */
+
+const BLOCK = 32;
+const TOP_NAMES = 60;
+
 export class LocalIndex {
+  /** One byte per name. @type {Uint8Array | null} */
+  markNames = null;
+  /** One byte per row. @type {Uint8Array | null} */
+  markRows = null;
+  /** Position of the longest span of each block of 32, of each block of blocks, ... @type {Uint32Array[]} */
+  #levels = [];
+  /** Busy time before each span; exact up to 2^53 ns. */
+  before;
+  /** Position of each row. @type {Int32Array | undefined} */
+  #position;
+  /** Lanes that `#position` speaks of. @type {number[]} */
+  #located = [];
+
+  /** @param {Columns} columns */
   constructor({ start, dur, name, row, laneBegin, laneEnd, share = null }) {
-    Object.assign(this, { start, dur, name, row, laneBegin, laneEnd, share });
+    this.start = start;
+    this.dur = dur;
+    this.name = name;
+    this.row = row;
+    this.laneBegin = laneBegin;
+    this.laneEnd = laneEnd;
+    this.share = share;
     const n = start.length;
-    this.before = new Float64Array(n + 1); // busy time before each span; exact up to 2^53 ns
-    for (let i = 0; i < n; i++) this.before[i + 1] = this.before[i] + this.busy(i, dur[i]);
-    this.levels = []; // position of the longest span of each block of 32, of each block of blocks, ...
+    this.before = new Float64Array(n + 1);
+    for (let i = 0; i < n; i++) this.before[i + 1] = this.before[i] + this.#busy(i, dur[i]);
     let below = n;
     while (below > BLOCK) {
-      const last = this.levels[this.levels.length - 1];
+      const last = this.#levels[this.#levels.length - 1];
       const level = new Uint32Array(Math.ceil(below / BLOCK));
       for (let b = 0; b < level.length; b++) {
         let best = -1;
@@ -28,24 +59,32 @@ export class LocalIndex {
         }
         level[b] = best;
       }
-      this.levels.push(level);
+      this.#levels.push(level);
       below = level.length;
     }
-    this.markNames = null; // one byte per name
-    this.markRows = null; // one byte per row
   }
 
-  end(i) {
+  /** @param {number} i */
+  #end(i) {
     return this.start[i] + this.dur[i];
   }
 
-  /** How much of a part of a span is busy. */
-  busy(i, time) {
+  /**
+   * How much of a part of a span is busy.
+   * @param {number} i
+   * @param {number} time
+   */
+  #busy(i, time) {
     return this.share === null ? time : (time * this.share[i]) / 255;
   }
 
-  /** Position of the first span of [from, to) that starts at `t` or later. */
-  lower(from, to, t) {
+  /**
+   * Position of the first span of [from, to) that starts at `t` or later.
+   * @param {number} from
+   * @param {number} to
+   * @param {number} t
+   */
+  #lower(from, to, t) {
     while (from < to) {
       const mid = (from + to) >>> 1;
       if (this.start[mid] < t) from = mid + 1;
@@ -54,25 +93,39 @@ export class LocalIndex {
     return from;
   }
 
-  inSight(lane, t0, t1) {
+  /**
+   * Positions of the spans of a lane that touch [t0, t1).
+   * @param {number} lane
+   * @param {number} t0
+   * @param {number} t1
+   */
+  #inSight(lane, t0, t1) {
     const begin = this.laneBegin[lane];
-    let from = this.lower(begin, this.laneEnd[lane], t0);
-    const to = this.lower(from, this.laneEnd[lane], t1);
-    if (from > begin && this.end(from - 1) > t0) from--;
+    let from = this.#lower(begin, this.laneEnd[lane], t0);
+    const to = this.#lower(from, this.laneEnd[lane], t1);
+    if (from > begin && this.#end(from - 1) > t0) from--;
     return [from, to];
   }
 
-  longest(from, to) {
+  /**
+   * Position of the longest span of [from, to).
+   * @param {number} from
+   * @param {number} to
+   */
+  #longest(from, to) {
     let best = from;
     let level = 0;
     while (from < to) {
-      const at = (i) => (level === 0 ? i : this.levels[level - 1][i]);
+      const blocks = level === 0 ? null : this.#levels[level - 1];
+      /** @type {(i: number) => number} */
+      const at = (i) => (blocks ? blocks[i] : i);
+      /** @type {(lo: number, hi: number) => void} */
       const consider = (lo, hi) => {
         for (let i = lo; i < hi; i++) if (this.dur[at(i)] > this.dur[best]) best = at(i);
       };
       const wholeFrom = Math.ceil(from / BLOCK);
       const wholeTo = Math.floor(to / BLOCK);
-      if (level === this.levels.length || wholeFrom >= wholeTo) {
+      if (level === this.#levels.length || wholeFrom >= wholeTo) {
         consider(from, to);
         break;
       }
@@ -85,7 +138,8 @@ export class LocalIndex {
     return best;
   }
 
-  isMarked(i) {
+  /** @param {number} i */
+  #isMarked(i) {
     if (this.markNames !== null && this.name[i] >= 0 && this.markNames[this.name[i]]) return true;
     return this.markRows !== null && this.markRows[this.row[i]] === 1;
   }
@@ -94,17 +148,26 @@ export class LocalIndex {
     return this.markNames !== null || this.markRows !== null;
   }
 
+  /**
+   * @param {ViewRequest} request
+   * @param {number} exactLimit lanes with more spans in sight become cells
+   * @param {number} widePx wider spans are sent in any case
+   */
   view({ t0, t1, width, lanes }, exactLimit, widePx = 24) {
     const view = new View(t0, t1, width);
     const marking = this.marking;
+    /** @type {number[]} */
     const spans = [];
+    /** @type {Uint8Array<ArrayBuffer>[]} */
     const busy = [];
+    /** @type {Int32Array<ArrayBuffer>[]} */
     const names = [];
+    /** @type {Uint8Array<ArrayBuffer>[]} */
     const marks = [];
     const px = (t1 - t0) / width;
     let column = 0;
     for (const lane of lanes) {
-      const [from, to] = this.inSight(lane, t0, t1);
+      const [from, to] = this.#inSight(lane, t0, t1);
       const first = spans.length;
       if (to <= from) {
         view.lanes.set(lane, { mode: 0, from: first, to: first, column: -1 });
@@ -114,11 +177,11 @@ export class LocalIndex {
       if (exact) {
         for (let i = from; i < to; i++) spans.push(i);
       } else {
-        const cells = this.columns(from, to, lane, t0, px, width);
+        const cells = this.#columns(from, to, lane, t0, px, width);
         busy.push(cells.busy);
         names.push(cells.names);
-        if (marking) marks.push(this.markedColumns(from, to, t0, t1, px, width));
-        this.wide(from, to, px * widePx, spans);
+        if (marking) marks.push(this.#markedColumns(from, to, t0, t1, px, width));
+        this.#wide(from, to, px * widePx, spans);
       }
       view.lanes.set(lane, { mode: exact ? 1 : 2, from: first, to: spans.length, column: exact ? -1 : column++ });
     }
@@ -126,8 +189,9 @@ export class LocalIndex {
     view.dur = Float64Array.from(spans, (i) => this.dur[i]);
     view.row = Uint32Array.from(spans, (i) => this.row[i]);
     view.name = Int32Array.from(spans, (i) => this.name[i]);
-    view.share = this.share === null ? null : Uint8Array.from(spans, (i) => this.share[i]);
-    view.mark = marking ? Uint8Array.from(spans, (i) => (this.isMarked(i) ? 1 : 0)) : new Uint8Array(0);
+    const { share } = this;
+    view.share = share && Uint8Array.from(spans, (i) => share[i]);
+    view.mark = marking ? Uint8Array.from(spans, (i) => (this.#isMarked(i) ? 1 : 0)) : new Uint8Array(0);
     view.busy = joined(Uint8Array, busy);
     view.cellName = joined(Int32Array, names);
     view.cellMark = joined(Uint8Array, marks);
@@ -135,15 +199,25 @@ export class LocalIndex {
     return view;
   }
 
-  columns(from, to, lane, t0, px, width) {
+  /**
+   * Per pixel column how much of it is busy, and the name that fills most of it.
+   * @param {number} from
+   * @param {number} to
+   * @param {number} lane
+   * @param {number} t0
+   * @param {number} px
+   * @param {number} width
+   */
+  #columns(from, to, lane, t0, px, width) {
     const busy = new Uint8Array(width);
     const names = new Int32Array(width);
     const begin = this.laneBegin[lane];
+    /** @type {(at: number, t: number) => number} */
     const until = (at, t) => {
-      const over = at > begin ? this.end(at - 1) - t : 0;
-      return over > 0 ? this.before[at] - this.busy(at - 1, over) : this.before[at];
+      const over = at > begin ? this.#end(at - 1) - t : 0;
+      return over > 0 ? this.before[at] - this.#busy(at - 1, over) : this.before[at];
     };
-    let at = this.lower(from, to, t0);
+    let at = this.#lower(from, to, t0);
     let busyBefore = until(at, t0);
     for (let k = 0; k < width; k++) {
       const left = t0 + k * px;
@@ -154,22 +228,22 @@ export class LocalIndex {
         low += step;
         step *= 2;
       }
-      const next = this.lower(low, Math.min(low + step, to), right);
+      const next = this.#lower(low, Math.min(low + step, to), right);
       const busyAfter = until(next, right);
       let longest = -1;
       let best = -1;
       if (next > at) {
         longest = next - 1;
-        best = Math.min(this.end(longest), right) - this.start[longest];
+        best = Math.min(this.#end(longest), right) - this.start[longest];
         if (next - 1 > at) {
-          const inner = this.longest(at, next - 1);
+          const inner = this.#longest(at, next - 1);
           if (this.dur[inner] >= best) {
             best = this.dur[inner];
             longest = inner;
           }
         }
       }
-      if (at > begin && this.end(at - 1) > left && Math.min(this.end(at - 1), right) - left >= best) longest = at - 1;
+      if (at > begin && this.#end(at - 1) > left && Math.min(this.#end(at - 1), right) - left >= best) longest = at - 1;
       if (longest >= 0) {
         busy[k] = Math.min(255, Math.max(1, Math.round(((busyAfter - busyBefore) / px) * 255)));
         names[k] = this.name[longest];
@@ -180,13 +254,22 @@ export class LocalIndex {
     return { busy, names };
   }
 
-  markedColumns(from, to, t0, t1, px, width) {
+  /**
+   * Per pixel column how much of it is marked.
+   * @param {number} from
+   * @param {number} to
+   * @param {number} t0
+   * @param {number} t1
+   * @param {number} px
+   * @param {number} width
+   */
+  #markedColumns(from, to, t0, t1, px, width) {
     const time = new Float64Array(width);
     const any = new Uint8Array(width);
     for (let i = from; i < to; i++) {
-      if (!this.isMarked(i)) continue;
+      if (!this.#isMarked(i)) continue;
       const start = Math.max(this.start[i], t0);
-      const end = Math.min(this.end(i), t1);
+      const end = Math.min(this.#end(i), t1);
       const first = Math.min(width - 1, Math.floor((start - t0) / px));
       const last = Math.min(width - 1, Math.floor((end - t0) / px));
       for (let k = first; k <= last; k++) {
@@ -197,14 +280,20 @@ export class LocalIndex {
     return any.map((some, k) => (some ? Math.min(255, Math.max(1, Math.round((time[k] / px) * 255))) : 0));
   }
 
-  /** Appends the positions of all spans of [from, to) that are at least so long. */
-  wide(from, to, atLeast, out) {
+  /**
+   * Appends the positions of all spans of [from, to) that are at least so long.
+   * @param {number} from
+   * @param {number} to
+   * @param {number} atLeast
+   * @param {number[]} out
+   */
+  #wide(from, to, atLeast, out) {
     let i = from;
     while (i < to) {
       let level = 0;
       let block = BLOCK;
-      while (level < this.levels.length && i % block === 0 && i + block <= to &&
-             this.dur[this.levels[level][i / block]] < atLeast) {
+      while (level < this.#levels.length && i % block === 0 && i + block <= to &&
+             this.dur[this.#levels[level][i / block]] < atLeast) {
         level++;
         block *= BLOCK;
       }
@@ -217,108 +306,153 @@ export class LocalIndex {
     }
   }
 
-  place(lane, i) {
+  /**
+   * @param {number} lane
+   * @param {number} i
+   * @returns {HeldPlace}
+   */
+  #place(lane, i) {
     return { row: this.row[i], lane, start: this.start[i], dur: this.dur[i], nameId: this.name[i], at: i };
   }
 
+  /**
+   * @param {number} lane
+   * @param {number} t
+   * @param {number} tolerance
+   */
   hit(lane, t, tolerance) {
-    const after = this.lower(this.laneBegin[lane], this.laneEnd[lane], t + 1e-6);
+    const after = this.#lower(this.laneBegin[lane], this.laneEnd[lane], t + 1e-6);
     let best = -1;
     let distance = tolerance;
     for (const i of [after - 1, after]) {
       if (i < this.laneBegin[lane] || i >= this.laneEnd[lane]) continue;
-      const away = t < this.start[i] ? this.start[i] - t : Math.max(0, t - this.end(i));
+      const away = t < this.start[i] ? this.start[i] - t : Math.max(0, t - this.#end(i));
       if (away <= distance && (best < 0 || away < distance)) {
         best = i;
         distance = away;
       }
     }
-    return best < 0 ? null : this.place(lane, best);
+    return best < 0 ? null : this.#place(lane, best);
   }
 
-  find(lane, start, row) {
-    let i = this.lower(this.laneBegin[lane], this.laneEnd[lane], start);
+  /**
+   * Position of a row.
+   * @param {number} lane
+   * @param {number} start
+   * @param {number} row
+   */
+  #find(lane, start, row) {
+    let i = this.#lower(this.laneBegin[lane], this.laneEnd[lane], start);
     while (i < this.laneEnd[lane] && this.start[i] === start && this.row[i] !== row) i++;
     return i;
   }
 
+  /**
+   * @param {{lane: number, start: number, row: number}} place
+   * @param {number} step
+   */
   neighbour(place, step) {
-    const i = this.find(place.lane, place.start, place.row) + step;
-    return i < this.laneBegin[place.lane] || i >= this.laneEnd[place.lane] ? null : this.place(place.lane, i);
+    const i = this.#find(place.lane, place.start, place.row) + step;
+    return i < this.laneBegin[place.lane] || i >= this.laneEnd[place.lane] ? null : this.#place(place.lane, i);
   }
 
-  /** Where a row is drawn: the first lane of `lanes` that holds it. */
+  /**
+   * Where a row is drawn: the first lane of `lanes` that holds it.
+   * @param {number} row
+   * @param {number[]} lanes the same every time
+   */
   locate(row, lanes) {
-    if (!this.position) {
+    if (!this.#position) {
       let most = -1;
       for (let i = 0; i < this.row.length; i++) most = Math.max(most, this.row[i]);
-      this.position = new Int32Array(most + 1).fill(-1);
+      this.#position = new Int32Array(most + 1).fill(-1);
       for (const lane of lanes) {
-        for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) this.position[this.row[i]] = i;
+        for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) this.#position[this.row[i]] = i;
       }
-      this.drawn = lanes;
+      this.#located = lanes;
     }
-    const i = this.position[row] ?? -1;
+    const i = this.#position[row] ?? -1;
     if (i < 0) return null;
-    return this.place(this.drawn.find((lane) => i >= this.laneBegin[lane] && i < this.laneEnd[lane]), i);
+    const lane = this.#located.find((lane) => i >= this.laneBegin[lane] && i < this.laneEnd[lane]);
+    return lane === undefined ? null : this.#place(lane, i);
   }
 
-  /** The next marked span in the order of start, then of `lanes`. */
+  /**
+   * The next marked span in the order of start, then of `lanes`.
+   * @param {number[]} lanes
+   * @param {number} t
+   * @param {number} lane
+   * @param {boolean} forward
+   */
   step(lanes, t, lane, forward) {
     let here = lanes.indexOf(lane);
     if (here < 0) here = forward ? -1 : lanes.length;
+    /** @type {HeldPlace | null} */
     let best = null;
-    lanes.forEach((candidate, order) => {
+    for (const [order, candidate] of lanes.entries()) {
       const begin = this.laneBegin[candidate];
       const end = this.laneEnd[candidate];
-      let i = this.lower(begin, end, t);
+      let i = this.#lower(begin, end, t);
       if (forward ? order <= here : order < here) while (i < end && this.start[i] === t) i++;
       if (forward) {
         for (; i < end && (!best || this.start[i] < best.start); i++) {
-          if (this.isMarked(i)) {
-            best = this.place(candidate, i);
+          if (this.#isMarked(i)) {
+            best = this.#place(candidate, i);
             break;
           }
         }
       } else {
         for (i--; i >= begin && (!best || this.start[i] >= best.start); i--) {
-          if (this.isMarked(i)) {
-            best = this.place(candidate, i);
+          if (this.#isMarked(i)) {
+            best = this.#place(candidate, i);
             break;
           }
         }
       }
-    });
+    }
     return best;
   }
 
+  /** @param {number[]} lanes */
   countMarked(lanes) {
     let sum = 0;
     for (const lane of lanes) {
-      for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) sum += this.isMarked(i) ? 1 : 0;
+      for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) sum += this.#isMarked(i) ? 1 : 0;
     }
     return sum;
   }
 
-  /** Events of a range by name: [name number, events, time inside the range], most time first. */
+  /**
+   * Events of a range by name, most time first.
+   * @param {number} t0
+   * @param {number} t1
+   * @param {number[]} lanes
+   */
   totals(t0, t1, lanes) {
+    /** @type {Map<number, [name: number, events: number, inside: number]>} */
     const found = new Map();
     let events = 0;
     for (const lane of lanes) {
-      const [from, to] = this.inSight(lane, t0, t1 + 1e-6);
+      const [from, to] = this.#inSight(lane, t0, t1 + 1e-6);
       for (let i = from; i < to; i++) {
+        /** @type {[number, number, number]} */
         const entry = found.get(this.name[i]) ?? [this.name[i], 0, 0];
         entry[1]++;
-        entry[2] += Math.max(0, Math.min(this.end(i), t1) - Math.max(this.start[i], t0));
+        entry[2] += Math.max(0, Math.min(this.#end(i), t1) - Math.max(this.start[i], t0));
         found.set(this.name[i], entry);
         events++;
       }
     }
     const rows = [...found.values()].sort((a, b) => b[2] - a[2]);
-    return { events, names: rows.length, rows: rows.slice(0, 60) };
+    return { events, names: rows.length, rows: rows.slice(0, TOP_NAMES) };
   }
 }
 
+/**
+ * @template {Uint8Array<ArrayBuffer> | Int32Array<ArrayBuffer>} T
+ * @param {new (length: number) => T} Type
+ * @param {T[]} arrays
+ */
 function joined(Type, arrays) {
   const out = new Type(arrays.reduce((sum, array) => sum + array.length, 0));
   let at = 0;

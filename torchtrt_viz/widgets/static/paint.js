@@ -1,7 +1,45 @@
+// @ts-check
 // Everything that is drawn on the canvas.
 
 import { duration, quantity, roundStep } from "./format.js";
 import { rgb } from "./theme.js";
+
+/** @import { Rows } from "./rows.js" */
+/** @import { AggregateRow, Box, Counters, CounterRow, Extent, LaneRow, Link, Row, Section, Theme } from "./types.js" */
+/** @import { Known, View } from "./view.js" */
+
+/**
+ * What is to be seen at one moment.
+ * @typedef {object} Scene
+ * @property {Theme} theme
+ * @property {string} colorBy
+ * @property {number} ratio device pixels per CSS pixel
+ * @property {number} width
+ * @property {number} height
+ * @property {number} scroll
+ * @property {number} t0
+ * @property {number} t1
+ * @property {number} length of the trace
+ * @property {Rows} rows
+ * @property {View | null} view
+ * @property {View | null} overview
+ * @property {View | null} before
+ * @property {number} marks that the views have to show
+ * @property {Counters | null} counters
+ * @property {Record<Section, Float32Array>} minimap
+ * @property {Extent | null} selected
+ * @property {Box | null} box
+ * @property {Link[]} links
+ * @property {Extent | null} hover
+ * @property {number | null} pointer
+ * @property {{t0: number, t1: number} | null} measure
+ * @property {LaneRow | null} cursor
+ * @property {boolean} focused
+ * @property {(lane: number) => Section} sectionOf
+ * @property {(name: number) => number} fillOf position in the fills of a side
+ * @property {(name: number) => string | null} nameText
+ */
+/** @typedef {CanvasRenderingContext2D} Context */
 
 export const FONT = "11px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const FAINTEST = 0.32; // what is nearly empty must still be seen
@@ -9,25 +47,32 @@ const LABEL_FROM = 30; // spans narrower than this carry no text
 
 /** Width of text, by character, so that no layout is needed for thousands of labels. */
 class Ruler {
+  /** @type {Map<string, number>} */
+  #widths = new Map();
+  #context = contextOf(document.createElement("canvas"));
+
   constructor() {
-    this.widths = new Map();
-    this.context = document.createElement("canvas").getContext("2d");
-    this.context.font = FONT;
+    this.#context.font = FONT;
   }
 
-  char(c) {
-    let width = this.widths.get(c);
-    if (width === undefined) this.widths.set(c, (width = this.context.measureText(c).width));
+  /** @param {string} c */
+  #char(c) {
+    let width = this.#widths.get(c);
+    if (width === undefined) this.#widths.set(c, (width = this.#context.measureText(c).width));
     return width;
   }
 
+  /**
+   * @param {string} text
+   * @param {number} room
+   */
   fit(text, room) {
     let width = 0;
     for (let i = 0; i < text.length; i++) {
-      width += this.char(text[i]);
+      width += this.#char(text[i]);
       if (width > room) {
-        const dots = this.char("…");
-        while (i > 0 && width > room - dots) width -= this.char(text[i--]);
+        const dots = this.#char("…");
+        while (i > 0 && width > room - dots) width -= this.#char(text[i--]);
         return i < 2 ? "" : text.slice(0, i + 1).trimEnd() + "…";
       }
     }
@@ -37,7 +82,16 @@ class Ruler {
 
 const ruler = new Ruler();
 
-/** The cells of a view as an image of one pixel per cell, one row per lane. */
+/** @param {HTMLCanvasElement} canvas */
+function contextOf(canvas) {
+  return /** @type {Context} */ (canvas.getContext("2d"));
+}
+
+/**
+ * The cells of a view as an image of one pixel per cell, one row per lane.
+ * @param {View} view
+ * @param {Scene} scene
+ */
 function atlasOf(view, scene) {
   const key = `${scene.theme.dark}|${scene.colorBy}`;
   if (view.atlas?.key === key) return view.atlas.canvas;
@@ -45,14 +99,11 @@ function atlasOf(view, scene) {
   const canvas = document.createElement("canvas");
   canvas.width = view.width;
   canvas.height = Math.max(1, rows);
-  const context = canvas.getContext("2d");
+  const context = contextOf(canvas);
   if (rows) {
     const image = context.createImageData(view.width, rows);
     const out = new Uint32Array(image.data.buffer);
-    const tables = {};
-    for (const section of ["host", "gpu"]) {
-      tables[section] = scene.theme[section].fill.map((hex) => packed(rgb(hex)));
-    }
+    const tables = { host: packedFills(scene.theme.host.fill), gpu: packedFills(scene.theme.gpu.fill) };
     const dim = packed(rgb(scene.theme.dim));
     for (const [lane, known] of view.lanes) {
       if (known.mode !== 2) continue;
@@ -80,15 +131,20 @@ function atlasOf(view, scene) {
   return canvas;
 }
 
+/** @param {string[]} fill */
+function packedFills(fill) {
+  return fill.map((hex) => packed(rgb(hex)));
+}
+
+/** @param {number[]} color */
 function packed([r, g, b]) {
   return r | (g << 8) | (b << 16);
 }
 
 /**
  * Paints the lanes.
- *
- * `scene` has: theme, colorBy, width, height, scroll, t0, t1, rows, view, overview, before, marks, counters, selected, hover,
- * cursor, measure, links, sectionOf(lane), fillOf(name), nameText(name).
+ * @param {Context} context
+ * @param {Scene} scene
  */
 export function paint(context, scene) {
   const { theme, width, height } = scene;
@@ -113,17 +169,26 @@ export function paint(context, scene) {
   measure(context, scene, bottom);
   links(context, scene);
   chosen(context, scene);
-  if (scene.pointer !== null) hairline(context, scene, bottom);
+  if (scene.pointer !== null) hairline(context, scene, scene.pointer, bottom);
 }
 
+/**
+ * @param {Pick<Scene, "t0" | "t1" | "width">} scene
+ * @param {number} t
+ */
 export function xOf(scene, t) {
   return ((t - scene.t0) / (scene.t1 - scene.t0)) * scene.width;
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {Row} row
+ */
 function background(context, scene, row) {
   const { theme, width } = scene;
   const y = row.y - scene.scroll;
-  const side = theme[row.section] ?? null;
+  const side = row.section === "host" || row.section === "gpu" ? theme[row.section] : null;
   if (row.type === "section") {
     context.fillStyle = side ? side.band : theme.panel;
     context.fillRect(0, y, width, row.height);
@@ -147,6 +212,11 @@ function background(context, scene, row) {
   }
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {number} bottom
+ */
 function grid(context, scene, bottom) {
   const step = roundStep(((scene.t1 - scene.t0) / scene.width) * 110);
   context.fillStyle = scene.theme.grid;
@@ -155,13 +225,23 @@ function grid(context, scene, bottom) {
   }
 }
 
-/** What is known of a lane beside the last view: coarsely all of it, or what was in sight before; else null. */
+/**
+ * What is known of a lane beside the last view: coarsely all of it, or what was in sight before; else null.
+ * @param {Scene} scene
+ * @param {number} lane
+ */
 function under(scene, lane) {
+  /** @param {View | null} other */
   const serves = (other) => other && other !== scene.view && other.marks === scene.marks && other.lanes.has(lane);
   return [scene.overview, scene.before].find(serves) ?? null;
 }
 
-/** Draws what lies beyond the last view as far as it is known, until the next view comes. */
+/**
+ * Draws what lies beyond the last view as far as it is known, until the next view comes.
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {Row[]} visible
+ */
 function beyond(context, scene, visible) {
   const { view, width, height } = scene;
   if (!view || (view.t0 <= Math.max(0, scene.t0) && view.t1 >= Math.min(scene.length, scene.t1))) return;
@@ -178,10 +258,17 @@ function beyond(context, scene, visible) {
   context.restore();
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {LaneRow} row
+ * @param {number} y
+ * @param {View | null} view
+ */
 function lane(context, scene, row, y, view) {
   const { theme } = scene;
   const known = view?.lanes.get(row.lane);
-  if (!known) {
+  if (!view || !known) {
     context.fillStyle = theme.grid; // not known yet
     context.fillRect(0, y + row.height / 2, scene.width, 1);
     return;
@@ -194,6 +281,14 @@ function lane(context, scene, row, y, view) {
   else spans(context, scene, view, row, known, top, height);
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {View} view
+ * @param {Known} known
+ * @param {number} top
+ * @param {number} height
+ */
 function columns(context, scene, view, known, top, height) {
   const from = Math.max(scene.t0, view.t0);
   const to = Math.min(scene.t1, view.t1);
@@ -207,6 +302,15 @@ function columns(context, scene, view, known, top, height) {
   );
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {View} view
+ * @param {LaneRow} row
+ * @param {Known} known
+ * @param {number} top
+ * @param {number} height
+ */
 function spans(context, scene, view, row, known, top, height) {
   const { theme, width } = scene;
   const side = theme[row.section];
@@ -223,9 +327,10 @@ function spans(context, scene, view, row, known, top, height) {
     if (x1 < 0 || x0 > width) continue;
     const marked = !view.marked || view.mark[i] === 1;
     const fill = marked ? side.fill[scene.fillOf(view.name[i])] : theme.dim;
-    const block = view.share !== null && view.share[i] < 255;
+    const share = view.share === null ? 255 : view.share[i];
+    const block = share < 255;
     let alpha = marked ? 1 : 0.45;
-    if (block) alpha *= FAINTEST + ((1 - FAINTEST) * view.share[i]) / 255;
+    if (block) alpha *= FAINTEST + ((1 - FAINTEST) * share) / 255;
     let w = x1 - x;
     if (wideOnly && w < 6) continue; // zoomed out since: its cells are drawn
     if (w < 1) {
@@ -257,11 +362,19 @@ function spans(context, scene, view, row, known, top, height) {
   }
 }
 
-// Control and direction characters would change how a name looks without being seen.
+/** Control and direction characters would change how a name looks without being seen. @param {string} text */
 export function clean(text) {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069]/g, "·");
 }
 
+/**
+ * @param {Context} context
+ * @param {number} x
+ * @param {number} top
+ * @param {number} width
+ * @param {number} height
+ * @param {string} color
+ */
 function hatch(context, x, top, width, height, color) {
   if (width < 4) return;
   context.save();
@@ -280,6 +393,14 @@ function hatch(context, x, top, width, height, color) {
   context.restore();
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {View} view
+ * @param {Known} known
+ * @param {number} top
+ * @param {number} height
+ */
 function points(context, scene, view, known, top, height) {
   const { theme } = scene;
   const scale = scene.width / (scene.t1 - scene.t0);
@@ -295,6 +416,12 @@ function points(context, scene, view, known, top, height) {
   }
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {CounterRow} row
+ * @param {number} y
+ */
 function counter(context, scene, row, y) {
   const { theme } = scene;
   const known = scene.counters;
@@ -306,9 +433,10 @@ function counter(context, scene, row, y) {
   const room = row.height - 8;
   context.fillStyle = theme.line;
   context.fillRect(0, bottom, scene.width, 1);
-  if (!series) return;
+  if (!known || !series) return;
   const step = (known.t1 - known.t0) / known.width;
   const cell = (step / (scene.t1 - scene.t0)) * scene.width;
+  /** @param {number} value */
   const yOf = (value) => bottom - ((value - floor) / span) * room;
   for (let k = 0; k < known.width; k++) {
     const x = xOf(scene, known.t0 + k * step);
@@ -330,6 +458,12 @@ function counter(context, scene, row, y) {
   context.fillText(most, 6, y + 9);
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {AggregateRow} row
+ * @param {number} y
+ */
 function aggregate(context, scene, row, y) {
   const { theme } = scene;
   const { record, most } = row;
@@ -343,7 +477,11 @@ function aggregate(context, scene, row, y) {
   context.fillText(ruler.fit(what, scene.width - width - 30), 8 + width + 8, y + row.height / 2 + 0.5);
 }
 
-/** Pixel rectangle of a place on the canvas, or null when its row is not shown. */
+/**
+ * Pixel rectangle of a place on the canvas, or null when its row is not shown.
+ * @param {Pick<Scene, "rows" | "scroll" | "t0" | "t1" | "width">} scene
+ * @param {Extent} place
+ */
 export function rectangleOf(scene, place) {
   const row = scene.rows.rowOfLane(place.lane);
   if (!row) return null;
@@ -352,9 +490,14 @@ export function rectangleOf(scene, place) {
   return { x, y: row.y - scene.scroll + 1, width, height: row.height - 2, row };
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ */
 function chosen(context, scene) {
   const { theme } = scene;
-  for (const [place, strong] of [[scene.hover, false], [scene.selected, true]]) {
+  for (const place of [scene.hover, scene.selected]) {
+    const strong = place === scene.selected;
     if (!place) continue;
     const at = rectangleOf(scene, place);
     if (!at) continue;
@@ -368,6 +511,10 @@ function chosen(context, scene) {
   context.lineWidth = 1;
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ */
 function box(context, scene) {
   const { theme, box: area } = scene;
   if (!area) return;
@@ -375,6 +522,7 @@ function box(context, scene) {
   const x1 = xOf(scene, area.t1);
   context.fillStyle = theme.select;
   context.strokeStyle = theme.strong;
+  /** @type {{y: number, height: number} | null} */
   let run = null;
   const flush = () => {
     if (!run) return;
@@ -391,6 +539,11 @@ function box(context, scene) {
   flush();
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {number} bottom
+ */
 function measure(context, scene, bottom) {
   const { theme, measure: span } = scene;
   if (!span) return;
@@ -403,15 +556,25 @@ function measure(context, scene, bottom) {
   context.fillRect(Math.round(x1), 0, 1, bottom);
 }
 
-function hairline(context, scene, bottom) {
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ * @param {number} x
+ * @param {number} bottom
+ */
+function hairline(context, scene, x, bottom) {
   context.fillStyle = scene.theme.muted;
   context.globalAlpha = 0.5;
-  context.fillRect(Math.round(scene.pointer), 0, 1, bottom);
+  context.fillRect(Math.round(x), 0, 1, bottom);
   context.globalAlpha = 1;
 }
 
+/**
+ * @param {Context} context
+ * @param {Scene} scene
+ */
 function links(context, scene) {
-  if (!scene.selected || !scene.links?.length) return;
+  if (!scene.selected || !scene.links.length) return;
   const own = rectangleOf(scene, scene.selected);
   if (!own) return;
   context.lineWidth = 1.5;
@@ -425,7 +588,7 @@ function links(context, scene) {
     const y1 = to.y + to.height / 2;
     if (Math.max(x0, x1) < -50 || Math.min(x0, x1) > scene.width + 50) continue;
     const bend = Math.max(24, Math.min(160, Math.abs(x1 - x0) * 0.5 + Math.abs(y1 - y0) * 0.2));
-    for (const [color, width] of [[scene.theme.back, 4], [scene.theme.strong, 1.6]]) {
+    for (const { color, width } of [{ color: scene.theme.back, width: 4 }, { color: scene.theme.strong, width: 1.6 }]) {
       context.strokeStyle = context.fillStyle = color;
       context.lineWidth = width;
       context.beginPath();

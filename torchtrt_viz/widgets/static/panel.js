@@ -1,3 +1,4 @@
+// @ts-check
 // The tooltip, the details of the selection, and the help.
 
 import { element, button } from "./dom.js";
@@ -5,9 +6,17 @@ import { count, duration, percent, short, spentOn } from "./format.js";
 import { KEYS, MOUSE } from "./keys.js";
 import { clean } from "./paint.js";
 
+/** @import { Selection } from "./selection.js" */
+/** @import { Box, Detail, Links, Role, Section, Totals } from "./types.js" */
+/** @typedef {[title: string, lines: string[]]} Tip */
+
 const MAX_LINKS_LISTED = 40;
 
-/** Text of a tooltip for a span: [name, lines]. */
+/**
+ * Text of a tooltip for a span.
+ * @param {{name: string, kind: string, start: number, dur: number, section: Section, role: Role, track: string}} span
+ * @returns {Tip}
+ */
 export function spanLines({ name, kind, start, dur, section, role, track }) {
   const lines = [];
   if (role === "instants") lines.push(`event at ${duration(start)}`);
@@ -19,7 +28,11 @@ export function spanLines({ name, kind, start, dur, section, role, track }) {
   return [clean(name || "(no name)"), lines];
 }
 
-/** Text of a tooltip for a pixel column that stands for many spans. */
+/**
+ * Text of a tooltip for a pixel column that stands for many spans.
+ * @param {{name: string | null, busy: number, section: Section, track: string}} cell
+ * @returns {Tip}
+ */
 export function cellLines({ name, busy, section, track }) {
   return [
     clean(name || "…"),
@@ -27,6 +40,13 @@ export function cellLines({ name, busy, section, track }) {
   ];
 }
 
+/**
+ * @param {HTMLElement} tooltip
+ * @param {Tip} tip
+ * @param {number} x
+ * @param {number} y
+ * @param {number} width of what it lies on
+ */
 export function showTooltip(tooltip, [title, lines], x, y, width) {
   tooltip.replaceChildren(element("b", {}, title), ...lines.map((line) => element("div", {}, line)));
   tooltip.hidden = false;
@@ -36,65 +56,100 @@ export function showTooltip(tooltip, [title, lines], x, y, width) {
   tooltip.style.top = `${y + 16}px`;
 }
 
-/** The pinned details of one span or event. */
-export function spanDetails(timeline, detail, links) {
-  const { times, span, domain } = detail;
-  const head = element(
-    "div",
-    { class: "tv-head" },
-    element("span", { class: `tv-badge tv-${domain}` }, domain === "gpu" ? "GPU" : "HOST"),
-    element("b", { class: "tv-name" }, clean(detail.name || "(no name)")),
-    button("×", "close (Esc)", () => timeline.select(null), { class: "tv-close" }),
-  );
-  const facts = [];
-  if (span) {
-    facts.push([spentOn(domain), `${duration(times.dur)}  (${count(times.dur)} ns)`]);
-    if (times.self !== undefined && times.self !== times.dur) facts.push([`of it own ${domain === "gpu" ? "GPU" : "host"} time`, duration(times.self)]);
+/** The details of the selection, pinned below the lanes. */
+export class Details {
+  #selection;
+  #inPython;
+
+  /**
+   * @param {HTMLElement} panel
+   * @param {Selection} selection
+   * @param {boolean} inPython whether Python knows of the selection
+   */
+  constructor(panel, selection, inPython) {
+    this.#selection = selection;
+    this.#inPython = inPython;
+    selection.described.listen((about) => {
+      if (about && "box" in about) panel.replaceChildren(...this.#box(about.box, about.events, about.totals));
+      else if (about) panel.replaceChildren(...this.#span(about.detail, about.links));
+      panel.hidden = !about;
+    });
   }
-  facts.push(["start in the timeline", duration(times.start)]);
-  facts.push(...detail.fields);
-  const columns = [table(facts)];
-  if (detail.args?.length) columns.push(element("div", {}, element("h4", {}, "arguments"), table(detail.args.map(([key, value]) => [clean(key), clean(value)]))));
-  if (links?.links.length) columns.push(linkList(timeline, links));
-  return [head, element("div", { class: "tv-columns" }, ...columns)];
+
+  /**
+   * @param {Detail} detail
+   * @param {Links} links
+   */
+  #span(detail, links) {
+    const { times, span, domain } = detail;
+    const head = element(
+      "div",
+      { class: "tv-head" },
+      element("span", { class: `tv-badge tv-${domain}` }, domain === "gpu" ? "GPU" : "HOST"),
+      element("b", { class: "tv-name" }, clean(detail.name || "(no name)")),
+      button("×", "close (Esc)", () => this.#selection.select(null), { class: "tv-close" }),
+    );
+    /** @type {[string, string][]} */
+    const facts = [];
+    if (span && times.dur !== undefined) {
+      facts.push([spentOn(domain), `${duration(times.dur)}  (${count(times.dur)} ns)`]);
+      if (times.self !== undefined && times.self !== times.dur) facts.push([`of it own ${domain === "gpu" ? "GPU" : "host"} time`, duration(times.self)]);
+    }
+    facts.push(["start in the timeline", duration(times.start)]);
+    facts.push(...detail.fields);
+    /** @type {HTMLElement[]} */
+    const columns = [table(facts)];
+    if (detail.args?.length) columns.push(element("div", {}, element("h4", {}, "arguments"), table(detail.args.map(([key, value]) => [clean(key), clean(value)]))));
+    if (links?.links.length) columns.push(this.#linkList(links));
+    return [head, element("div", { class: "tv-columns" }, ...columns)];
+  }
+
+  /**
+   * The contents of a box: host and GPU apart, each by name.
+   * @param {Box} box
+   * @param {number} events
+   * @param {(Totals & {side: Section})[]} totals
+   */
+  #box(box, events, totals) {
+    const lanes = `${box.lanes.size} ${box.lanes.size === 1 ? "lane" : "lanes"}`;
+    const head = element(
+      "div",
+      { class: "tv-head" },
+      element("b", { class: "tv-name" }, `${count(events)} events in ${duration(box.t1 - box.t0)} on ${lanes}`),
+      element("span", { class: "tv-muted" }, this.#inPython ? "w.selection gives them as a DataFrame" : ""),
+      button("×", "close (Esc)", () => this.#selection.select(null), { class: "tv-close" }),
+    );
+    return [head, element("div", { class: "tv-columns" }, ...totals.map(sideTotals))];
+  }
+
+  /** @param {Links} links */
+  #linkList({ links, total }) {
+    const list = links.slice(0, MAX_LINKS_LISTED).map((link) =>
+      element(
+        "li",
+        {},
+        button(
+          `${link.out ? "→" : "←"} ${clean(link.text ?? "")}`,
+          `go to this span (${link.name})`,
+          () => this.#selection.goTo(link),
+          { class: "tv-link" },
+        ),
+        ` ${duration(link.dur)}`,
+      ),
+    );
+    const more = total > list.length ? [element("li", {}, `${count(total - list.length)} more`)] : [];
+    return element("div", {}, element("h4", {}, `linked (${count(total)})`), element("ul", {}, ...list, ...more));
+  }
 }
 
+/** @param {[string, unknown][]} rows */
 function table(rows) {
   return element("table", {}, ...rows.map(([label, value]) => element("tr", {}, element("th", {}, label), element("td", {}, String(value)))));
 }
 
-function linkList(timeline, { links, total }) {
-  const list = links.slice(0, MAX_LINKS_LISTED).map((link) =>
-    element(
-      "li",
-      {},
-      button(
-        `${link.out ? "→" : "←"} ${clean(link.text ?? "")}`,
-        `go to this span (${link.name})`,
-        () => timeline.goTo(link),
-        { class: "tv-link" },
-      ),
-      ` ${duration(link.dur)}`,
-    ),
-  );
-  const more = total > list.length ? [element("li", {}, `${count(total - list.length)} more`)] : [];
-  return element("div", {}, element("h4", {}, `linked (${count(total)})`), element("ul", {}, ...list, ...more));
-}
-
-/** The contents of a box selection: host and GPU apart, each by name. */
-export function boxDetails(timeline, box, events, totals) {
-  const lanes = `${box.lanes.size} ${box.lanes.size === 1 ? "lane" : "lanes"}`;
-  const head = element(
-    "div",
-    { class: "tv-head" },
-    element("b", { class: "tv-name" }, `${count(events)} events in ${duration(box.t1 - box.t0)} on ${lanes}`),
-    element("span", { class: "tv-muted" }, timeline.inPython ? "w.selection gives them as a DataFrame" : ""),
-    button("×", "close (Esc)", () => timeline.select(null), { class: "tv-close" }),
-  );
-  return [head, element("div", { class: "tv-columns" }, ...totals.map(sideTotals))];
-}
-
+/** @param {Totals & {side: Section}} totals */
 function sideTotals({ side, events, names, rows }) {
+  /** @param {Totals["rows"][number]} row */
   const row = ([name, some, inside]) =>
     element(
       "tr",
@@ -116,13 +171,19 @@ function sideTotals({ side, events, names, rows }) {
   );
 }
 
-export function helpContent(timeline) {
+/** @param {() => void} close */
+export function helpContent(close) {
+  /** @type {Map<string, [string, string][]>} */
   const groups = new Map();
   for (const [group, keys, text] of KEYS) groups.set(group, [...(groups.get(group) ?? []), [keys, text]]);
+  /**
+   * @param {string} title
+   * @param {[string, string][]} rows
+   */
   const section = (title, rows) =>
     element("section", {}, element("h4", {}, title), element("table", {}, ...rows.map(([keys, text]) => element("tr", {}, element("th", {}, keys), element("td", {}, text)))));
   return [
-    button("×", "close (Esc)", () => timeline.toggleHelp(false), { class: "tv-close" }),
+    button("×", "close (Esc)", close, { class: "tv-close" }),
     ...[...groups].map(([title, rows]) => section(title, rows)),
     section("Mouse", MOUSE),
     element(

@@ -1,27 +1,88 @@
+// @ts-check
 // The notebook's table: sort, filter, group, choose columns, bars in cells, rows that lead to the timeline.
 
 import { button, element } from "./dom.js";
 import { count } from "./format.js";
 import { keptForm, whenNobodyAnswers } from "./kept.js";
 import { clean } from "./paint.js";
-import { Wire } from "./remote.js";
+import { modelStore } from "./store.js";
 import { surroundingsDark, watchSurroundings } from "./theme.js";
+import { Wire } from "./wire.js";
+
+/** @import { Model, Store } from "./types.js" */
+
+/**
+ * One column of the frame: what is shown, and for numbers what it stands for.
+ * @typedef {object} Column
+ * @property {string} key
+ * @property {string} title
+ * @property {string} header with its unit, for files
+ * @property {string} kind
+ * @property {string[]} texts
+ * @property {(number | null)[]} values
+ * @property {boolean} empty
+ */
+/**
+ * The rows as Python sends them.
+ * @typedef {object} Data
+ * @property {string} name
+ * @property {string} title
+ * @property {number} rows
+ * @property {Column[]} columns
+ * @property {string[]} by
+ * @property {string[]} by_choices
+ * @property {string} left_out
+ * @property {string} trouble
+ */
+/**
+ * What is shared with Python.
+ * @typedef {object} TableState
+ * @property {string[]} by
+ * @property {{column?: string, down?: boolean}} sort
+ * @property {string} filter
+ * @property {string[]} columns
+ * @property {number[]} chosen
+ * @property {number[]} marked
+ * @property {string} theme
+ * @property {number} height
+ * @property {number} version
+ */
 
 const ROW = 21; // px; rows have one height so that only those in sight exist
 const MARGIN = 12; // rows beyond the edges
+/** @type {Record<string, number>} */
 const WIDTHS = { name: 300, text: 150, duration: 104, percent: 92, count: 84, bytes: 92, number: 92 };
 
-export class Table {
+class Table {
+  /** @type {Data | null} */
+  data = null;
+  /** Rows that pass the filter, in the order of the screen. @type {number[]} */
+  order = [];
+  /** Position in `order` that the keys speak of. */
+  current = 0;
+  /** Per column the largest value, of which bars are shares. @type {number[]} */
+  most = [];
+  closed = false;
+  /** @type {number | null} */
+  scheduled = null;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Store<TableState>} store
+   * @param {() => Promise<Data>} ask
+   */
   constructor(root, store, ask) {
     this.root = root;
     this.store = store;
     this.ask = ask;
-    this.order = [];
-    this.build();
+    this.parts = this.build();
+    this.observer = new ResizeObserver(() => this.renderSoon());
+    this.observer.observe(this.parts.scroll);
     this.closers = [watchSurroundings(() => this.useTheme())];
-    for (const key of ["sort", "filter", "columns", "chosen", "marked"]) {
+    for (const key of /** @type {const} */ (["sort", "filter", "columns", "chosen", "marked"])) {
       store.on(key, () => {
-        if (key === "filter" && this.parts.filter.value !== store.get("filter")) this.parts.filter.value = store.get("filter");
+        const filter = store.get("filter") ?? "";
+        if (key === "filter" && this.parts.filter.value !== filter) this.parts.filter.value = filter;
         this.arrange();
       });
     }
@@ -39,34 +100,39 @@ export class Table {
     root.tabIndex = 0;
     root.setAttribute("role", "grid");
     root.setAttribute("aria-label", "table: arrows move, Enter selects, slash filters");
-    const p = (this.parts = {});
-    p.title = element("b", { class: "tt-title" });
-    p.filter = element("input", {
+    const filter = element("input", {
       type: "search", class: "tv-search", placeholder: "filter rows  ( / )", "aria-label": "filter rows", spellcheck: "false",
       value: store.get("filter") ?? "",
-      oninput: () => this.set("filter", p.filter.value),
+      oninput: () => this.set("filter", filter.value),
     });
-    p.group = element("span", { class: "tv-group" });
-    p.count = element("span", { class: "tv-muted" });
-    p.menu = element("div", { class: "tv-menu", hidden: true });
-    p.busy = element("span", { class: "tv-trouble" });
-    p.head = element("tr", {});
-    p.body = element("tbody", {});
-    p.columns = element("colgroup", {});
-    p.table = element("table", { class: "tt-table" }, p.columns, element("thead", {}, p.head), p.body);
-    p.scroll = element("div", { class: "tt-scroll", onscroll: () => this.renderSoon() }, p.table);
+    const columns = element("colgroup", {});
+    const head = element("tr", {});
+    const body = element("tbody", {});
+    const table = element("table", { class: "tt-table" }, columns, element("thead", {}, head), body);
+    const parts = {
+      title: element("b", { class: "tt-title" }),
+      filter,
+      group: element("span", { class: "tv-group" }),
+      count: element("span", { class: "tv-muted" }),
+      menu: element("div", { class: "tv-menu", hidden: true }),
+      busy: element("span", { class: "tv-trouble" }),
+      columns,
+      head,
+      body,
+      table,
+      scroll: element("div", { class: "tt-scroll", onscroll: () => this.renderSoon() }, table),
+    };
     root.replaceChildren(
-      element("div", { class: "tv-toolbar" }, p.title, p.filter, p.group, p.busy, p.count, element("span", { class: "tv-spring" }),
+      element("div", { class: "tv-toolbar" }, parts.title, filter, parts.group, parts.busy, parts.count, element("span", { class: "tv-spring" }),
         button("columns", "choose columns", () => this.toggleColumns()),
         button("copy", "copy the rows that are shown, for a spreadsheet", () => this.copy()),
         button("csv", "save the rows that are shown as CSV", () => this.save())),
-      p.menu,
-      p.scroll,
+      parts.menu,
+      parts.scroll,
     );
     root.addEventListener("keydown", (event) => this.onKey(event));
     for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, (event) => event.stopPropagation());
-    this.observer = new ResizeObserver(() => this.renderSoon());
-    this.observer.observe(p.scroll);
+    return parts;
   }
 
   close() {
@@ -75,6 +141,11 @@ export class Table {
     for (const close of this.closers) close();
   }
 
+  /**
+   * @template {keyof TableState} K
+   * @param {K} key
+   * @param {TableState[K]} value
+   */
   set(key, value) {
     this.store.set(key, value);
     this.arrange();
@@ -87,40 +158,42 @@ export class Table {
 
   async load() {
     this.parts.busy.textContent = "…";
+    let data;
     try {
-      this.data = await this.ask();
+      data = await this.ask();
     } catch (error) {
-      this.parts.busy.textContent = `no data: ${error.message}`;
+      this.parts.busy.textContent = `no data: ${error instanceof Error ? error.message : error}`;
       return;
     }
-    this.parts.busy.textContent = this.data.trouble;
-    this.parts.title.textContent = this.data.title;
-    this.most = this.data.columns.map((column) =>
+    this.data = data;
+    this.parts.busy.textContent = data.trouble;
+    this.parts.title.textContent = data.title;
+    this.most = data.columns.map((column) =>
       column.kind === "duration" || column.kind === "percent" || column.kind === "bytes"
-        ? column.values.reduce((most, value) => Math.max(most, value ?? 0), 0)
+        ? column.values.reduce((/** @type {number} */ most, value) => Math.max(most, value ?? 0), 0)
         : 0);
     this.current = 0;
-    this.fillGroup();
+    this.fillGroup(data);
     this.arrange();
   }
 
-  fillGroup() {
-    const { by_choices: choices, by } = this.data;
-    const select = (value, label) =>
-      element(
-        "select",
-        { class: "tv-select", "aria-label": label, title: label, onchange: (event) => this.store.set("by", event.target.value ? [event.target.value] : []) },
-        element("option", { value: "" }, "by name alone"),
-        ...choices.map((choice) => element("option", { value: choice, selected: choice === value }, `by name and ${choice}`)),
-      );
-    this.parts.group.replaceChildren(...(choices.length ? [select(by[0], "group by")] : []));
+  /** @param {Data} data */
+  fillGroup({ by_choices: choices, by }) {
+    const select = element(
+      "select",
+      { class: "tv-select", "aria-label": "group by", title: "group by", onchange: () => this.store.set("by", select.value ? [select.value] : []) },
+      element("option", { value: "" }, "by name alone"),
+      ...choices.map((choice) => element("option", { value: choice, selected: choice === by[0] }, `by name and ${choice}`)),
+    );
+    this.parts.group.replaceChildren(...(choices.length ? [select] : []));
   }
 
+  /** The columns that are shown; `at` is their position in the data. */
   shownColumns() {
     const wanted = this.store.get("columns") ?? [];
-    const all = this.data.columns.map((column, at) => ({ ...column, at }));
+    const all = (this.data?.columns ?? []).map((column, at) => ({ ...column, at }));
     if (!wanted.length) return all.filter((column) => !column.empty);
-    return wanted.map((key) => all.find((column) => column.key === key)).filter(Boolean);
+    return wanted.map((key) => all.find((column) => column.key === key)).filter((column) => column !== undefined);
   }
 
   /** Filters and sorts; the order holds positions of the frame's rows. */
@@ -136,12 +209,13 @@ export class Table {
     const { column: key, down } = this.store.get("sort") ?? {};
     const by = columns.find((column) => column.key === key);
     if (by) {
-      const numeric = by.kind !== "name" && by.kind !== "text";
-      const value = (row) => (numeric ? by.values[row] : by.texts[row]);
       order.sort((a, b) => {
-        const [x, y] = [value(a), value(b)];
-        if (x === null || y === null) return (x === null) - (y === null); // what is missing comes last
-        const way = numeric ? x - y : x.localeCompare(y);
+        let way;
+        if (numeric(by)) {
+          const [x, y] = [by.values[a], by.values[b]];
+          if (x === null || y === null) return Number(x === null) - Number(y === null); // what is missing comes last
+          way = x - y;
+        } else way = by.texts[a].localeCompare(by.texts[b]);
         return (down ? -way : way) || a - b;
       });
     }
@@ -174,6 +248,7 @@ export class Table {
     this.parts.table.style.minWidth = `${shown.reduce((sum, column) => sum + (WIDTHS[column.kind] ?? 110), 0)}px`;
   }
 
+  /** @param {Column} column */
   sortBy(column) {
     const now = this.store.get("sort") ?? {};
     const down = now.column === column.key ? !now.down : numeric(column);
@@ -207,16 +282,21 @@ export class Table {
             class: [chosen.has(row) && "tt-chosen", marked.has(row) && "tt-marked", i === this.current && "tt-current"].filter(Boolean).join(" ") || null,
             "data-row": row,
             "aria-selected": chosen.has(row),
-            onclick: (event) => this.choose(i, event),
+            onclick: (/** @type {MouseEvent} */ event) => this.choose(i, event),
           },
           ...shown.map((column) => this.cell(column, row)),
         ),
       );
     }
+    /** @param {number} height */
     const spacer = (height) => element("tr", { style: { height: `${height}px` }, class: "tt-spacer" });
     body.replaceChildren(spacer(from * ROW), ...rows, spacer((this.order.length - to) * ROW));
   }
 
+  /**
+   * @param {Column & {at: number}} column
+   * @param {number} row
+   */
   cell(column, row) {
     const text = clean(column.texts[row]);
     if (!numeric(column)) return element("td", { title: text }, text);
@@ -230,7 +310,11 @@ export class Table {
     return made;
   }
 
-  /** Chooses the i-th row in sight: alone, with Ctrl as well, with Shift the range to it. */
+  /**
+   * Chooses the i-th row in sight: alone, with Ctrl as well, with Shift the range to it.
+   * @param {number} i
+   * @param {{shiftKey?: boolean, ctrlKey?: boolean, metaKey?: boolean}} event
+   */
   choose(i, event = {}) {
     this.root.focus({ preventScroll: true });
     const row = this.order[i];
@@ -245,10 +329,12 @@ export class Table {
     this.set("chosen", chosen);
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") return;
     event.stopPropagation();
-    if (event.target.tagName === "INPUT" || event.target.tagName === "SELECT") {
+    const { tagName } = /** @type {Element} */ (event.target);
+    if (tagName === "INPUT" || tagName === "SELECT") {
       if (event.key === "Escape") {
         this.parts.filter.value = "";
         this.set("filter", "");
@@ -256,10 +342,12 @@ export class Table {
       }
       return;
     }
-    if (event.target.tagName === "BUTTON" && (event.key === "Enter" || event.key === " ")) return;
+    if (tagName === "BUTTON" && (event.key === "Enter" || event.key === " ")) return;
     event.preventDefault();
     const page = Math.max(1, Math.floor(this.parts.scroll.clientHeight / ROW) - 2);
-    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    /** @type {Record<string, number>} */
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    const step = steps[event.key];
     if (step !== undefined) {
       this.current = Math.max(0, Math.min(this.order.length - 1, this.current + step));
       const top = this.current * ROW;
@@ -279,16 +367,18 @@ export class Table {
     const { menu } = this.parts;
     menu.hidden = !menu.hidden;
     if (menu.hidden) return;
+    const columns = this.data?.columns ?? [];
     const shown = new Set(this.shownColumns().map((column) => column.key));
+    /** @type {(key: string, on: boolean) => void} */
     const toggle = (key, on) => {
       if (on) shown.add(key);
       else shown.delete(key);
-      this.set("columns", this.data.columns.map((column) => column.key).filter((one) => shown.has(one)));
+      this.set("columns", columns.map((column) => column.key).filter((one) => shown.has(one)));
     };
     menu.replaceChildren(
       element("div", { class: "tv-group" },
         button("all", "show all columns", () => {
-          this.set("columns", this.data.columns.map((column) => column.key));
+          this.set("columns", columns.map((column) => column.key));
           this.toggleColumns();
         }),
         button("reset", "those that have values", () => {
@@ -296,19 +386,19 @@ export class Table {
           this.toggleColumns();
         }),
         button("×", "close", () => (menu.hidden = true))),
-      element("div", { class: "tv-list" }, ...this.data.columns.map((column) =>
-        element("label", {},
-          element("input", { type: "checkbox", checked: shown.has(column.key), onchange: (event) => toggle(column.key, event.target.checked) }),
-          ` ${column.title}`,
-          element("span", { class: "tv-note" }, ` ${column.key}${column.empty ? ", not collected" : ""}`)))),
+      element("div", { class: "tv-list" }, ...columns.map((column) => {
+        const box = element("input", { type: "checkbox", checked: shown.has(column.key), onchange: () => toggle(column.key, box.checked) });
+        return element("label", {}, box, ` ${column.title}`, element("span", { class: "tv-note" }, ` ${column.key}${column.empty ? ", not collected" : ""}`));
+      })),
     );
   }
 
-  /** The rows in sight as text: numbers in the unit that the header names. */
+  /** The rows that are shown as text: numbers in the unit that the header names. @param {string} separator */
   text(separator) {
     const shown = this.shownColumns();
+    /** @param {string | number | null} value */
     const quote = (value) => {
-      let text = value === null || value === undefined ? "" : String(value);
+      let text = value === null ? "" : String(value);
       if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`; // no formulas out of names
       return separator === "," || /[\t\n"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
@@ -338,32 +428,23 @@ export class Table {
 
   save() {
     const url = URL.createObjectURL(new Blob([this.text(",")], { type: "text/csv" }));
-    const anchor = element("a", { href: url, download: `${this.data.name || "table"}.csv` });
+    const anchor = element("a", { href: url, download: `${this.data?.name || "table"}.csv` });
     anchor.click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   }
 }
 
+/** @param {Column} column */
 function numeric(column) {
   return column.kind !== "name" && column.kind !== "text";
 }
 
+/** @param {{model: Model, el: HTMLElement}} view */
 function render({ model, el }) {
   const root = element("div", {});
   el.append(root);
   const wire = new Wire(model);
-  const callbacks = [];
-  const store = {
-    get: (key) => model.get(key),
-    set: (key, value) => {
-      model.set(key, value);
-      model.save_changes();
-    },
-    on: (key, callback) => {
-      callbacks.push([key, callback]);
-      model.on(`change:${key}`, callback);
-    },
-  };
+  const { store, close } = /** @type {typeof modelStore<TableState>} */ (modelStore)(model);
   const kept = keptForm(model, el);
   kept.hide();
   const answered = whenNobodyAnswers(() => {
@@ -383,9 +464,9 @@ function render({ model, el }) {
     }
   };
   const table = new Table(root, store, ask);
-  root.table = table; // for those who script the page
+  Object.assign(root, { table }); // for those who script the page
   return () => {
-    for (const [key, callback] of callbacks) model.off(`change:${key}`, callback);
+    close();
     answered();
     table.close();
     wire.close();

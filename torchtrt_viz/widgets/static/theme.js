@@ -1,6 +1,10 @@
+// @ts-check
 // Colours. Host work is cool (blues, teals), GPU work is warm (oranges, ambers): the two stay apart for every
 // common form of colour blindness, and by lightness in print. Within a family, neighbours differ in lightness.
 
+/** @import { Theme } from "./types.js" */
+
+/** @type {Theme} */
 const LIGHT = {
   dark: false,
   back: "#ffffff",
@@ -32,6 +36,7 @@ const LIGHT = {
   },
 };
 
+/** @type {Theme} */
 const DARK = {
   dark: true,
   back: "#14171b",
@@ -63,22 +68,28 @@ const DARK = {
   },
 };
 
-// Colour numbers of kinds, for "colour by kind".
+/** Colour numbers of kinds, for "colour by kind". @type {Record<string, number>} */
 const KIND_FILL = {
   operator: 0, method: 1, annotation: 5, step: 3, runtime: 6, python: 2, delegate: 4, phase: 7, layer: 0,
   kernel: 0, memcpy: 2, memset: 6, communication: 4, memory: 5, other: 5, event: 5,
 };
 
+/** @param {boolean} dark */
 export function colors(dark) {
   return dark ? DARK : LIGHT;
 }
 
-/** Index of the fill of a name (`byte` is its colour number) or of its kind. */
+/**
+ * Index of the fill of a name (`byte` is its colour number) or of its kind.
+ * @param {"name" | "kind"} mode
+ * @param {number} byte
+ * @param {string} kind
+ */
 export function fillIndex(mode, byte, kind) {
   return mode === "kind" ? (KIND_FILL[kind] ?? 5) : byte % 8;
 }
 
-/** "#rrggbb" -> [r, g, b] */
+/** "#rrggbb" -> [r, g, b] @param {string} hex */
 export function rgb(hex) {
   return [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 }
@@ -95,7 +106,7 @@ export function surroundingsDark() {
   return window.matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** Calls back whenever the surroundings may have changed; returns a function that stops it. */
+/** Calls back whenever the surroundings may have changed; returns a function that stops it. @param {() => void} callback */
 export function watchSurroundings(callback) {
   const observer = new MutationObserver(callback);
   const filter = { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "class"] };

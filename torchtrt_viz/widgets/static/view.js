@@ -1,33 +1,73 @@
+// @ts-check
 // What is known about a stretch of time: per lane its spans, or one cell per pixel column.
+
+/**
+ * What is known of a lane: nothing is there (0), its spans (1), or cells and the wide spans (2). Spans are those from
+ * `from` to `to`, cells those of the row `column`.
+ * @typedef {{mode: number, from: number, to: number, column: number}} Known
+ */
 
 /** One answer of a source. Times are ns from the origin of the trace. */
 export class View {
+  /** @type {Map<number, Known>} */
+  lanes = new Map();
+  // Spans, lane after lane; their start is `base + start[i]`.
+  base = 0;
+  /** @type {Float32Array | Float64Array} */
+  start = new Float64Array();
+  /** @type {Float32Array | Float64Array} */
+  dur = new Float64Array();
+  row = new Uint32Array();
+  name = new Int32Array();
+  mark = new Uint8Array();
+  /** Of a block that stands for several spans: 0..255 of it is busy. @type {Uint8Array | null} */
+  share = null;
+  // Cells of the lanes in mode 2, `width` per lane.
+  busy = new Uint8Array();
+  /** @type {Int32Array | Uint16Array} */
+  cellName = new Int32Array();
+  cellMark = new Uint8Array();
+  /** `cellName` points into it; null: `cellName` holds the names' own numbers. @type {Int32Array | null} */
+  names = null;
+  marked = false;
+  /** Which marks it shows, in the count of who asked. */
+  marks = 0;
+  /** The cells as an image, made when first drawn. @type {{key: string, canvas: HTMLCanvasElement} | null} */
+  atlas = null;
+
+  /**
+   * @param {number} t0
+   * @param {number} t1
+   * @param {number} width in pixel columns
+   */
   constructor(t0, t1, width) {
     this.t0 = t0;
     this.t1 = t1;
-    this.width = width; // pixel columns
-    this.lanes = new Map(); // lane -> {mode: 0|1|2, from, to, column}
-    // Spans, lane after lane; their start is `base + start[i]`.
-    this.base = 0;
-    this.start = this.dur = this.row = this.name = this.mark = null;
-    this.share = null; // of a block that stands for several spans: 0..255 of it is busy
-    // Cells of the lanes in mode 2, `width` per lane.
-    this.busy = this.cellName = this.cellMark = null;
-    this.names = null; // cellName points into it; null: cellName holds the names' own numbers
-    this.marked = false;
-    this.atlas = null; // the cells as an image, made when first drawn
+    this.width = width;
   }
 
+  /** @param {number} cell */
   nameOfCell(cell) {
     const name = this.cellName[cell];
     return this.names === null ? name : (this.names[name] ?? -1);
   }
 
+  /**
+   * @param {number} t0
+   * @param {number} t1
+   * @param {number[]} lanes
+   */
   covers(t0, t1, lanes) {
     return this.t0 <= t0 && this.t1 >= t1 && lanes.every((lane) => this.lanes.has(lane));
   }
 
-  /** The span at a point, or the cell there; null when nothing is. `slack` is a time. */
+  /**
+   * The span at a point, or the cell there; null when nothing is.
+   * @param {number} lane
+   * @param {number} t
+   * @param {number} slack a time
+   * @returns {{span: number} | {span?: undefined, cell: number} | null}
+   */
   at(lane, t, slack) {
     const known = this.lanes.get(lane);
     if (!known || known.mode === 0) return null;
@@ -50,11 +90,4 @@ export class View {
     const cell = known.column * this.width + x;
     return this.busy[cell] > 0 ? { cell } : null;
   }
-}
-
-/** Copies what may be an unaligned DataView (a message's buffer) into a typed array. */
-export function typed(buffer, Type) {
-  const view = ArrayBuffer.isView(buffer) ? buffer : new DataView(buffer);
-  const bytes = view.byteLength - (view.byteLength % Type.BYTES_PER_ELEMENT);
-  return new Type(view.buffer.slice(view.byteOffset, view.byteOffset + bytes));
 }

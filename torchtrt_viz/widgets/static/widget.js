@@ -1,41 +1,37 @@
+// @ts-check
 // The notebook widget: the timeline on an anywidget model.
 
 import { element, inertNodes } from "./dom.js";
+import { openSource } from "./kernel.js";
 import { keptForm, whenNobodyAnswers } from "./kept.js";
+import { modelStore } from "./store.js";
 import { Timeline } from "./timeline.js";
-import { openSource } from "./whole.js";
 
-function storeOf(model) {
-  return {
-    get: (key) => model.get(key),
-    set: (key, value) => {
-      model.set(key, value);
-      model.save_changes();
-    },
-    on: (key, callback) => model.on(`change:${key}`, callback),
-  };
-}
+/** @import { Model, State } from "./types.js" */
 
-/** What is shown where no kernel answers: a saved page, a viewer, a kernel that is busy or gone. */
+/**
+ * What is shown where no kernel answers: a saved page, a viewer, a kernel that is busy or gone.
+ * @param {HTMLElement} root
+ * @param {Model} model
+ * @param {ReturnType<typeof keptForm>} kept
+ * @param {string} words
+ */
 function standIn(root, model, kept, words) {
   if (kept.show()) return root.replaceChildren(element("div", {}, words));
   root.replaceChildren(element("div", {}, words), element("div", { class: "tv-still" }, ...inertNodes(model.get("still") || "")));
 }
 
+/** @param {{model: Model, el: HTMLElement}} view */
 async function render({ model, el }) {
   const root = element("div", {}, "opening the timeline…");
   el.append(root);
   const kept = keptForm(model, el);
   kept.hide();
+  /** @type {Timeline | null} */
   let timeline = null;
   let gone = false;
-  const callbacks = [];
-  const store = storeOf(model);
-  const { on } = store;
-  store.on = (key, callback) => {
-    callbacks.push([key, callback]);
-    on(key, callback);
-  };
+  const { store, close } = /** @type {typeof modelStore<State>} */ (modelStore)(model);
+  /** @param {{event?: string, id?: string} | null} message */
   const onMessage = async (message) => {
     if (message?.event !== "picture" || !timeline) return;
     const blob = await timeline.picture();
@@ -49,7 +45,7 @@ async function render({ model, el }) {
       if (gone) return source.close();
       kept.hide();
       timeline = new Timeline(root, source, store, { inPython: true });
-      root.timeline = timeline; // for those who script the page
+      Object.assign(root, { timeline }); // for those who script the page
     },
     (error) => {
       answered();
@@ -60,7 +56,7 @@ async function render({ model, el }) {
     gone = true;
     answered();
     model.off("msg:custom", onMessage);
-    for (const [key, callback] of callbacks) model.off(`change:${key}`, callback);
+    close();
     timeline?.close();
   };
 }

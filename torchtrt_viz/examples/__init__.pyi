@@ -1,0 +1,1 @@
+from . import serving_pd as serving_pd

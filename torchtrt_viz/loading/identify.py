@@ -1,0 +1,168 @@
+"""What each file is, found out once, by its content; its name settles what the content leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.engine.files import kind_of
+from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.formats.io.stored import IN_MEMORY_BYTES
+from torchtrt_viz.formats.kineto.rank_header import RankHeader, read_rank_header
+from torchtrt_viz.formats.kineto.sniff import is_kineto_header
+from torchtrt_viz.formats.session.health import archive_damage, document_damage
+from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
+from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
+from torchtrt_viz.loading.rank_files import identity_of, read_archive_meta
+from torchtrt_viz.loading.rank_sidecar import read_sidecar
+from torchtrt_viz.loading.sniffing import sniff_head
+from torchtrt_viz.loading.walk import File, closed, expand
+
+__all__ = ["Identified", "identify"]
+
+CHECK_BYTES = 64 << 20
+"""Collections up to this size as stored are read to their end when opened, so that damage shows at once."""
+
+_SET_FORMATS = ("trex", "torchtrt", "trtexec")
+_MANIFEST_BYTES = 64 << 20
+_UNFINISHED = "the export of this trace was never finished (its writer died, or the disk was full)"
+
+_TRACES = ("trace", "rank archive", "engine file", "lost trace")
+
+Kind = Literal[
+    "trace", "rank archive", "engine file", "manifest", "etrecord", "sidecar", "lost trace", "other"
+]
+
+
+@dataclass(frozen=True)
+class Identified:
+    """A file, and what it turned out to be.
+
+    Attributes
+    ----------
+    kind
+        "trace", "rank archive" (of this package's layout), "engine file" (one of a set about an engine),
+        "manifest" (of a session), "etrecord", "sidecar" (of a rank), "lost trace" (by its name
+        one, and unreadable), or "other" (no trace that is known).
+    format
+        What reads a trace.
+    name
+        What its name says about the rank whose it is; None when it says nothing.
+    header
+        What a trace says about its own rank.
+    said
+        What the archive's description or the sidecar says about the rank, as fields of its entry.
+    damage
+        What is wrong with it, None for nothing.
+    error
+        The error with which it was refused.
+    """
+
+    file: File
+    kind: Kind
+    format: str | None = None
+    name: RankName | None = None
+    header: RankHeader | None = None
+    said: dict[str, Any] | None = None
+    manifest: Manifest | None = None
+    damage: str | None = None
+    error: TraceFormatError | None = None
+
+    @property
+    def source(self) -> Source:
+        """Its bytes."""
+        return self.file.source
+
+
+def identify(files: Sequence[File], format: str | None) -> list[Identified]:
+    """Find out what each file is; archives are replaced by what is in them.
+
+    Parameters
+    ----------
+    format
+        What the caller said that they are, None unknown.
+    """
+    whole = sum(file.source.stored_bytes or 0 for file in files) <= CHECK_BYTES
+    return [found for file in files for found in _identify(file, format, whole)]
+
+
+def _identify(file: File, format: str | None, whole: bool) -> Iterator[Identified]:
+    size = file.source.stored_bytes
+    # small files behind URLs are fetched once for all questions; the copy is let go with this frame
+    near = file.source.local() if size is not None and 0 < size <= IN_MEMORY_BYTES else None
+    name = read_rank_name(file.slashed)
+    if file.source.filename == MANIFEST and (manifest := _manifest(file)) is not None:
+        yield manifest
+    elif file.source.filename.lower().endswith(".etrecord"):
+        yield Identified(file, "etrecord")
+    elif size == 0:
+        yield _unreadable(file, name, "empty file: its writer was stopped, or the disk was full")
+    else:
+        try:
+            look = file.source.look()
+            bundle = None if closed(file.source.filename) else look.archive
+            if bundle is None:
+                yield _single(file, look.head, name, format, whole)
+            else:
+                yield from _archive(file, bundle, name, format, whole)
+        except TraceFormatError as error:
+            yield _unreadable(file, name, str(error), error)
+    del near
+
+
+def _unreadable(
+    file: File, name: RankName | None, damage: str, error: TraceFormatError | None = None
+) -> Identified:
+    """A file that nothing reads: a lost trace when its name says that it was one, else not ours."""
+    weak = name is not None and name.writer == "other" and "trace" not in file.source.filename.lower()
+    other = name is None or weak or name.what in ("table", "memory")
+    return Identified(file, "other" if other else "lost trace", name=name, damage=damage, error=error)
+
+
+def _manifest(file: File) -> Identified | None:
+    """Read a session's manifest; None for something else of that name."""
+    try:
+        manifest = parse_manifest(file.source.read(limit=_MANIFEST_BYTES), file.source.name)
+    except TraceFormatError as error:
+        return Identified(file, "manifest", damage=f"the manifest is not used: {error}")
+    return None if manifest is None else Identified(file, "manifest", manifest=manifest)
+
+
+def _archive(
+    file: File, kind: str, name: RankName | None, format: str | None, whole: bool
+) -> list[Identified]:
+    """Find out what is in an archive."""
+    if name is not None and name.writer == "torchtrt_viz" and file.source.member is None:
+        meta = read_archive_meta(file.source)
+        if meta is not None:
+            damage = archive_damage(file.source) if whole else None
+            return [Identified(file, "rank archive", "kineto", said=identity_of(meta), damage=damage)]
+    near = file.source.local()  # of an archive behind a URL one copy serves all members
+    out = [found for member in expand(file, kind) for found in _identify(member, format, whole)]
+    del near
+    if name is not None and not any(found.kind in _TRACES for found in out):
+        error = TraceFormatError("the archive holds no trace", path=file.source.name)
+        out.append(_unreadable(file, name, str(error), error))
+    return out
+
+
+def _single(file: File, head: bytes, name: RankName | None, format: str | None, whole: bool) -> Identified:
+    """Find out what a file is that is no archive."""
+    source = file.source
+    if format is None:
+        if not is_kineto_header(head) and (said := read_sidecar(head, source.filename)) is not None:
+            return Identified(file, "sidecar", said=said)
+        if kind_of(head, source.filename) is not None:
+            return Identified(file, "engine file", name=name)
+        format = sniff_head(head, source.filename, source.name)
+    elif format in _SET_FORMATS:
+        return Identified(file, "engine file", name=name)
+    header = damage = None
+    if format == "kineto":
+        header = read_rank_header(source)
+        damage = document_damage(source, whole=whole)
+    if name is not None and name.what == "partial":
+        damage = _UNFINISHED
+    return Identified(file, "trace", format, name, header, damage=damage)

@@ -1,0 +1,117 @@
+// @ts-check
+// A source that holds every event in the browser: only words about single events have to come from elsewhere.
+
+import { LocalIndex } from "./local.js";
+
+/** @import { Columns } from "./local.js" */
+/** @import { HeldPlace, Info, Section, Totals, ViewRequest } from "./types.js" */
+
+/**
+ * What is known of the names, per name.
+ * @typedef {{texts: string[], color: Uint8Array, kind: Uint8Array}} Names
+ */
+
+const FINEST = 256; // pixel columns: fewer spans than this are never merged
+
+/** Detail, links and counters are those of the classes below it. */
+export class HeldSource {
+  onNames = () => {};
+  /** @type {string[] | undefined} */
+  #folded;
+
+  /**
+   * @param {Info} info
+   * @param {Record<Section, Float32Array>} minimap
+   * @param {Names} names
+   * @param {Columns} columns
+   */
+  constructor(info, minimap, names, columns) {
+    this.info = info;
+    this.minimap = minimap;
+    this.texts = names.texts;
+    this.nameColor = names.color;
+    this.nameKind = names.kind;
+    this.index = new LocalIndex(columns);
+    this.drawnLanes = info.tracks.flatMap((track) => track.lanes); // without covers: each event is on one of them
+  }
+
+  get whole() {
+    return true;
+  }
+
+  /** @param {number} name */
+  nameText(name) {
+    return name < 0 ? "" : (this.texts[name] ?? "");
+  }
+
+  /** @param {ViewRequest} request */
+  view(request) {
+    return this.index.view(request, Math.max(FINEST, request.width));
+  }
+
+  /**
+   * @param {HeldPlace | null} place
+   * @returns {HeldPlace & {name: string, kind: string} | null}
+   */
+  #named(place) {
+    const { kinds } = this.info;
+    return place && { ...place, name: this.nameText(place.nameId), kind: kinds[this.nameKind[place.nameId] ?? kinds.length - 1] };
+  }
+
+  /**
+   * @param {number} lane
+   * @param {number} t
+   * @param {number} tolerance
+   */
+  hit(lane, t, tolerance) {
+    return this.#named(this.index.hit(lane, t, tolerance));
+  }
+
+  /**
+   * @param {{lane: number, start: number, row: number}} place
+   * @param {number} step
+   */
+  neighbour(place, step) {
+    return this.#named(this.index.neighbour(place, step));
+  }
+
+  /** @param {number} row */
+  locate(row) {
+    return this.#named(this.index.locate(row, this.drawnLanes));
+  }
+
+  /** @param {string} text */
+  search(text) {
+    this.index.markRows = null;
+    this.index.markNames = null;
+    if (!text) return 0;
+    const folded = (this.#folded ??= this.texts.map((name) => name.toLowerCase()));
+    const wanted = text.toLowerCase();
+    this.index.markNames = Uint8Array.from(folded, (name) => (name.includes(wanted) ? 1 : 0));
+    return this.index.countMarked(this.drawnLanes);
+  }
+
+  /**
+   * The next marked event, around the end when there is none before it.
+   * @param {number[]} lanes
+   * @param {number} t
+   * @param {number} lane
+   * @param {boolean} forward
+   */
+  step(lanes, t, lane, forward) {
+    if (!this.index.marking) return null;
+    const found = this.index.step(lanes, t, lane, forward) ?? this.index.step(lanes, forward ? -1 : Infinity, -1, forward);
+    return this.#named(found);
+  }
+
+  /**
+   * @param {number} t0
+   * @param {number} t1
+   * @param {number[]} lanes
+   * @returns {Totals}
+   */
+  totals(t0, t1, lanes) {
+    const { events, names, rows } = this.index.totals(t0, t1, lanes);
+    return { events, names, rows: rows.map(([name, some, inside]) => [this.nameText(name), some, inside]) };
+  }
+}

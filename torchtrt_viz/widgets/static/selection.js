@@ -1,0 +1,232 @@
+// @ts-check
+// What is selected: one event with its links, or a box of time and lanes.
+
+import { count, duration, spentOn } from "./format.js";
+import { Signal } from "./signal.js";
+
+/** @import { Cursor } from "./cursor.js" */
+/** @import { Navigation } from "./navigation.js" */
+/** @import { Rows } from "./rows.js" */
+/** @import { Box, Detail, LaneRow, Link, Links, Place, Section, Selected, Source, Store, Totals } from "./types.js" */
+/** @import { Viewport } from "./viewport.js" */
+
+/**
+ * What is to be said of the selection; null: nothing.
+ * @typedef {{detail: Detail, links: Links} | {box: Box, events: number, totals: (Totals & {side: Section})[]} | null} Description
+ */
+
+export class Selection {
+  /** Other outlines are to be drawn. */
+  changed = new Signal();
+  /** @type {Signal<[Description]>} */
+  described = new Signal();
+  #source;
+  #store;
+  #rows;
+  #cursor;
+  #viewport;
+  #navigation;
+  #announce;
+  /** @type {Place | null} */
+  #place = null;
+  /** @type {Box | null} */
+  #box = null;
+  /** @type {Link[]} */
+  #links = [];
+  /** The event that the box was extended to last. @type {Place | null} */
+  #edge = null;
+  /** Where links were followed from. @type {Place[]} */
+  #trail = [];
+
+  /**
+   * @param {{source: Source, store: Store, rows: Rows, cursor: Cursor, viewport: Viewport, navigation: Navigation,
+   *   announce: (text: string) => void}} modules the store's key: selected
+   */
+  constructor({ source, store, rows, cursor, viewport, navigation, announce }) {
+    this.#source = source;
+    this.#store = store;
+    this.#rows = rows;
+    this.#cursor = cursor;
+    this.#viewport = viewport;
+    this.#navigation = navigation;
+    this.#announce = announce;
+    store.on("selected", () => this.#follow(store.get("selected") ?? {}));
+  }
+
+  get place() {
+    return this.#place;
+  }
+
+  get box() {
+    return this.#box;
+  }
+
+  get links() {
+    return this.#links;
+  }
+
+  /** The time that is selected. */
+  get extent() {
+    const place = this.#place;
+    return this.#box ?? (place && { t0: place.start, t1: place.start + place.dur });
+  }
+
+  /** Selects one place (null: nothing): outlines it, shows its details and its links. @param {Place | null} place */
+  async select(place, { tell = true } = {}) {
+    this.#place = place;
+    this.#box = null;
+    this.#links = [];
+    if (tell) this.#store.set("selected", place ? { kind: "span", row: place.row } : {});
+    this.changed.tell();
+    if (!place) return this.described.tell(null);
+    this.#announce(`${place.name ?? ""}, ${spentOn(this.#rows.sectionOf(place.lane))} ${duration(place.dur)}`);
+    const { detail, links } = place.about ?? (await this.#about(place));
+    if (this.#place?.row !== place.row) return;
+    this.#links = links?.links ?? [];
+    this.described.tell({ detail, links });
+    this.changed.tell();
+  }
+
+  /** @param {Place} place */
+  async #about(place) {
+    const [detail, links] = await Promise.all([this.#source.detail(place.row, place), this.#source.links(place.row, place)]);
+    return { detail, links };
+  }
+
+  /**
+   * Selects the event at a time in a lane; returns it.
+   * @param {number} lane
+   * @param {number} t
+   * @param {number} slack
+   */
+  async selectAt(lane, t, slack) {
+    const place = await this.#source.hit(lane, t, slack);
+    await this.select(place);
+    return place;
+  }
+
+  async selectAtCursor() {
+    const row = this.#cursor.row;
+    if (!row) return;
+    const place = await this.#source.hit(row.lane, this.#viewport.middle, this.#viewport.span / 2);
+    if (!place) return this.#announce("no span of this lane is in sight");
+    await this.select(place);
+  }
+
+  /** Selects the next or previous event of the lane. @param {number} step */
+  async step(step) {
+    const from = this.#place;
+    if (!from) return this.selectAtCursor();
+    const place = await this.#source.neighbour(from, step);
+    if (!place) return this.#announce("no more spans in this lane");
+    await this.#go(place);
+  }
+
+  /** @param {Place} place */
+  async #go(place) {
+    await this.select(place);
+    this.#navigation.show(place);
+  }
+
+  /** @param {Link} link */
+  async goTo(link) {
+    if (this.#place) this.#trail.push(this.#place);
+    await this.#go({ ...link, name: link.text });
+  }
+
+  followLink() {
+    const next = this.#links.find((link) => link.out) ?? this.#links[0];
+    if (next) this.goTo(next);
+    else this.#announce("nothing is linked to the selection");
+  }
+
+  async goBack() {
+    const place = this.#trail.pop();
+    if (place) await this.#go(place);
+  }
+
+  // -- boxes ------------------------------------------------------------------------------------------
+
+  /**
+   * @param {number} t0
+   * @param {number} t1
+   * @param {LaneRow[]} rows
+   * @param {boolean} [done] false while it is still being drawn
+   */
+  setBox(t0, t1, rows, done = true) {
+    this.#place = null;
+    this.#box = { t0, t1, lanes: new Set(rows.flatMap((row) => (row.collapsed ? row.track.lanes : [row.lane]))) };
+    this.#boxChanged({ done });
+  }
+
+  /** Boxes what is in sight in the cursor's lane, or in all of them. @param {boolean} all */
+  boxInSight(all) {
+    const rows = all ? this.#rows.laneRows : this.#cursor.row ? [this.#cursor.row] : [];
+    const { t0, t1, length } = this.#viewport;
+    this.setBox(Math.max(0, t0), Math.min(length, t1), rows);
+  }
+
+  /** Extends the box to the next or previous event. @param {number} step */
+  async extendBox(step) {
+    const edge = this.#edge ?? this.#place;
+    if (!edge) return this.selectAtCursor();
+    const place = await this.#source.neighbour(edge, step);
+    if (!place) return;
+    const box = this.#box ?? { t0: edge.start, t1: edge.start + edge.dur, lanes: new Set([edge.lane]) };
+    this.#box = { t0: Math.min(box.t0, place.start), t1: Math.max(box.t1, place.start + place.dur), lanes: box.lanes };
+    this.#place = null;
+    this.#boxChanged();
+    this.#edge = place;
+  }
+
+  /** Extends the box, if there is one, by a lane. @param {number} lane */
+  addLane(lane) {
+    if (!this.#box) return;
+    this.#box.lanes.add(lane);
+    this.#boxChanged();
+  }
+
+  async #boxChanged({ done = true, tell = true } = {}) {
+    this.#edge = null;
+    this.#links = [];
+    this.changed.tell();
+    const box = this.#box;
+    if (!done || !box) return;
+    if (tell) this.#store.set("selected", stateOf(box));
+    const sides = [...new Set([...box.lanes].map((lane) => this.#rows.sectionOf(lane)))].sort().reverse(); // host, then gpu
+    const totals = await Promise.all(
+      sides.map(async (side) => {
+        const lanes = [...box.lanes].filter((lane) => this.#rows.sectionOf(lane) === side);
+        return { side, ...(await this.#source.totals(Math.round(box.t0), Math.round(box.t1), lanes)) };
+      }),
+    );
+    if (this.#box !== box) return;
+    const events = totals.reduce((sum, side) => sum + side.events, 0);
+    this.described.tell({ box, events, totals });
+    this.#announce(`${count(events)} events in ${duration(box.t1 - box.t0)}`);
+    this.changed.tell();
+  }
+
+  /** Takes over what Python, or another view of the same widget, has selected. @param {Selected} selected */
+  async #follow(selected) {
+    if (selected.kind === "span") {
+      if (selected.row === this.#place?.row) return;
+      const place = await this.#source.locate(selected.row);
+      if (!place) return;
+      await this.select(place, { tell: false });
+      this.#navigation.show(place);
+    } else if (selected.kind === "box") {
+      if (JSON.stringify(selected) === JSON.stringify(this.#box && stateOf(this.#box))) return;
+      this.#box = { t0: selected.t0, t1: selected.t1, lanes: new Set(selected.lanes) };
+      this.#boxChanged({ tell: false });
+    } else if (this.#place || this.#box) await this.select(null, { tell: false });
+  }
+}
+
+/**
+ * @param {Box} box
+ * @returns {Selected & {kind: "box"}}
+ */
+function stateOf(box) {
+  return { kind: "box", t0: Math.round(box.t0), t1: Math.round(box.t1), lanes: [...box.lanes] };
+}

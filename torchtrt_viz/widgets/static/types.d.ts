@@ -1,0 +1,279 @@
+// Shapes that several modules share. Only the type checker reads this file. Times are ns from the trace's origin.
+
+import type { View } from "./view.js";
+
+export type Section = "host" | "gpu";
+export type Role = "spans" | "modeled" | "annotations" | "instants";
+
+export interface Track {
+  id: string;
+  label: string;
+  section: Section;
+  group: string;
+  type: string;
+  /** the lane that stands for all of them */
+  collapsed: number;
+  busy: number;
+  spans: number;
+  instants: number;
+  lanes: number[];
+  roles: Role[];
+}
+
+export interface CounterInfo {
+  name: string;
+  unit: string;
+  label: string;
+  low: number;
+  high: number;
+}
+
+export interface Aggregate {
+  part: number;
+  name: string;
+  kind: string;
+  domain: Section;
+  dur: number;
+  track: string;
+}
+
+/** What a source says of the trace when it opens. */
+export interface Info {
+  length: number;
+  origin: string;
+  synthetic: boolean;
+  tracks: Track[];
+  kinds: string[];
+  events: number;
+  counters: CounterInfo[];
+  aggregates: { rows: Aggregate[]; total: number };
+  note: string;
+  left_out?: string;
+}
+
+/** The user's arrangement; ids of tracks, of groups in `folded`. */
+export interface Layout {
+  collapsed: string[];
+  hidden: string[];
+  pinned: string[];
+  folded: string[];
+  order: string[];
+}
+
+interface RowBase {
+  y: number;
+  height: number;
+}
+export interface SectionRow extends RowBase {
+  type: "section";
+  section: string;
+  title: string[];
+  hidden?: number;
+}
+export interface GroupRow extends RowBase {
+  type: "group";
+  section: Section;
+  group: string;
+  id: string;
+  folded: boolean;
+  size: number;
+}
+export interface LaneRow extends RowBase {
+  type: "lane";
+  section: Section;
+  track: Track;
+  lane: number;
+  role: Role;
+  /** which of the track's `lanes` rows this is */
+  at: number;
+  lanes: number;
+  pinned: boolean;
+  collapsed: boolean;
+}
+export interface CounterRow extends RowBase {
+  type: "counter";
+  section: "counter";
+  counter: CounterInfo;
+  id: number;
+}
+export interface AggregateRow extends RowBase {
+  type: "aggregate";
+  section: "aggregate";
+  record: Aggregate;
+  most: number;
+  at: number;
+}
+export interface NoteRow extends RowBase {
+  type: "note";
+  section: "aggregate";
+  text: string;
+}
+export type Row = SectionRow | GroupRow | LaneRow | CounterRow | AggregateRow | NoteRow;
+
+/** Where something is drawn. */
+export interface Extent {
+  lane: number;
+  start: number;
+  dur: number;
+}
+
+/** One event. */
+export interface Place extends Extent {
+  row: number;
+  name?: string;
+  kind?: string;
+  /** what came along to be shown of it */
+  about?: { detail: Detail; links: Links };
+}
+
+/** One event of a source that holds all of them: also its name's number and its position. */
+export interface HeldPlace extends Place {
+  nameId: number;
+  at: number;
+}
+
+export interface Link extends Place {
+  /** of the flow */
+  name: string;
+  /** name of the event at the other end */
+  text: string;
+  out: boolean;
+}
+
+export interface Links {
+  links: Link[];
+  total: number;
+}
+
+export interface Detail {
+  row: number;
+  name: string;
+  domain: Section;
+  span: boolean;
+  times: { start: number; dur?: number; self?: number };
+  fields: [string, string][];
+  args: [string, string][];
+}
+
+export interface Totals {
+  events: number;
+  names: number;
+  /** name, events, time inside */
+  rows: [string, number, number][];
+}
+
+export interface Counters {
+  t0: number;
+  t1: number;
+  width: number;
+  series: { id: number; low: Float32Array; high: Float32Array }[];
+}
+
+export interface ViewRequest {
+  t0: number;
+  t1: number;
+  width: number;
+  lanes: number[];
+}
+
+export interface CounterRequest {
+  t0: number;
+  t1: number;
+  width: number;
+  ids: number[];
+}
+
+type Eventually<T> = T | Promise<T>;
+
+/** Where a timeline's data come from: the kernel, or columns that the browser holds. */
+export interface Source {
+  info: Info;
+  /** busy shares over the whole length */
+  minimap: Record<Section, Float32Array>;
+  nameColor: Uint8Array;
+  nameKind: Uint8Array;
+  /** whether nobody needs to be asked for a view */
+  readonly whole: boolean;
+  /** called when texts of names have come */
+  onNames: () => void;
+  /** null while it is being fetched */
+  nameText(name: number): string | null;
+  view(request: ViewRequest): Eventually<View>;
+  counters(request: CounterRequest): Eventually<Counters>;
+  hit(lane: number, t: number, tolerance: number): Eventually<Place | null>;
+  neighbour(place: Place, step: number): Eventually<Place | null>;
+  locate(row: number): Eventually<Place | null>;
+  detail(row: number, known?: Place): Eventually<Detail>;
+  links(row: number, known?: Place): Eventually<Links>;
+  search(text: string): Eventually<number>;
+  step(lanes: number[], t: number, lane: number, forward: boolean): Eventually<Place | null>;
+  totals(t0: number, t1: number, lanes: number[]): Eventually<Totals>;
+  refreshMarks?(): Promise<void>;
+  close?(): void;
+}
+
+export interface Box {
+  t0: number;
+  t1: number;
+  lanes: Set<number>;
+}
+
+/** The selection as Python reads it. */
+export type Selected =
+  | { kind?: undefined }
+  | { kind: "span"; row: number }
+  | { kind: "box"; t0: number; t1: number; lanes: number[] };
+
+/** What outlives the page or is shared with Python. */
+export interface State {
+  view_range: number[];
+  selected: Selected;
+  arrangement: Partial<Layout>;
+  search: string;
+  marks: { version?: number; text?: string; label?: string };
+  color_by: string;
+  theme: string;
+  height: number;
+}
+
+export interface Store<S = State> {
+  get<K extends keyof S>(key: K): S[K] | undefined;
+  set<K extends keyof S>(key: K, value: S[K]): void;
+  on(key: keyof S, callback: () => void): void;
+}
+
+/** What the anywidget specification promises of a model. */
+export interface Model {
+  get(key: string): any;
+  set(key: string, value: unknown): void;
+  save_changes(): void;
+  send(content: object, callbacks?: unknown, buffers?: ArrayBuffer[]): void;
+  on(event: string, callback: (...args: any[]) => void): void;
+  off(event: string, callback?: (...args: any[]) => void): void;
+}
+
+export interface Colors {
+  name: string;
+  back: string;
+  band: string;
+  edge: string;
+  text: string;
+  fill: string[];
+}
+
+export interface Theme {
+  dark: boolean;
+  back: string;
+  panel: string;
+  text: string;
+  muted: string;
+  line: string;
+  grid: string;
+  ink: string;
+  strong: string;
+  dim: string;
+  select: string;
+  window: string;
+  host: Colors;
+  gpu: Colors;
+}
