@@ -15,7 +15,7 @@ Marked spans keep their recorded times and get timing ``implausible``: they are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -143,7 +143,9 @@ def _launches(launch: Ints, rows: Ints, until: Ints) -> Ints:
     return counts
 
 
-def _beyond_everything(work: Ints, start: Ints, dur: Ints, domain: NDArray[np.int8], known: Mask) -> Mask:
+def _beyond_everything(
+    work: Ints, start: Ints, dur: Ints, domain: NDArray[np.integer[Any]], known: Mask
+) -> Mask:
     """Say which device spans last many times the whole recording, beyond the last end of the host's spans."""
     host = known & (domain == _HOST)
     if not host.any():
@@ -158,7 +160,7 @@ def _beyond_everything(work: Ints, start: Ints, dur: Ints, domain: NDArray[np.in
     return found
 
 
-def _mark(trace: TraceData, rows: Ints, bad: Mask, timing: NDArray[np.int8]) -> None:
+def _mark(trace: TraceData, rows: Ints, bad: Mask, timing: NDArray[np.integer[Any]]) -> None:
     """Set the timing, and nest the others on the tracks concerned as if the marked ones were not there."""
     spans = trace.spans
     codes = timing.copy()

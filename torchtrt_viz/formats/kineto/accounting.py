@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from torchtrt_viz.formats.producers import Place
+from torchtrt_viz.formats.producers.rules import Place
 
 __all__ = ["accounting_of", "producers_of"]
 

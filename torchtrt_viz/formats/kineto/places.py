@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.formats.kineto.kinds import CATEGORIES, NAME_RULES, OTHER
-from torchtrt_viz.formats.producers import GPU, MEASURED, Place, places_of
+from torchtrt_viz.formats.producers.rules import GPU, MEASURED, Place, places_of
 from torchtrt_viz.model.schema import KINDS
 
 if TYPE_CHECKING:

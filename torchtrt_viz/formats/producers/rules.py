@@ -5,7 +5,8 @@ their own, and tell by the names of processes and threads: this is the one table
 Perfetto alike. The first rule that fits a row decides. What no rule fits stays what its category says.
 
 Sources of the names: XLA's and TensorFlow's trace viewer and TensorFlow 1's ``timeline.py``; Ascend's msprof
-and torch_npu; rocprof v1's ``tblextr.py`` and rpd's ``rpd2tracing.py``; nsys2json; libkineto.
+and torch_npu; rocprof v1's ``tblextr.py`` and rpd's ``rpd2tracing.py``; nsys2json; nvprof2json; Paddle's
+profiler; Intel's unitrace; Triton's Proton; torch's profiler before Kineto; libkineto.
 """
 
 from __future__ import annotations
@@ -110,11 +111,28 @@ RULES: tuple[TrackRule, ...] = (
     # ranges of the host, and the same ranges projected onto the kernels launched in them
     TrackRule("nsys2json", r"Device \d+$", r"NVTX Thread", "host", "annotation"),
     TrackRule("nsys2json", r"Device \d+$", r"NVTX Kernel Thread", "gpu", "annotation", "modeled"),
+    # nvprof2json: a process a device and context, rows by what they do, and once more by stream
+    TrackRule("nvprof2json", r"\[(?P<device>\d+):\d+\] Overview$", r"MemCpy", "gpu", "memcpy"),
+    TrackRule("nvprof2json", r"\[(?P<device>\d+):\d+\] Overview$", r"Memset", "gpu", "memset"),
+    TrackRule("nvprof2json", r"\[(?P<device>\d+):\d+\] Overview$", r"Compute", "gpu", "kernel"),
+    # torch.autograd.profiler before Kineto
+    TrackRule("torch", r"CUDA functions$", None, "gpu", "kernel"),
+    TrackRule("torch", r"CPU functions$", None, "host", "operator"),
+    # Paddle (older versions misspell the word)
+    TrackRule("paddle", r"(Device|Deivce) (?P<device>\d+)\s*\(", r"stream (?P<stream>\d+)", "gpu", "kernel"),
+    TrackRule("paddle", r"Process \d+ \((C\+\+|Python|python)", None, "host", None),
+    # Intel's unitrace
+    TrackRule("unitrace", r"DEVICE<", None, "gpu", "kernel"),
+    TrackRule("unitrace", r"HOST<", None, "host", None),
+    # Proton inside a kernel: scopes of warps, whose kernel is no row
+    TrackRule("proton", r".* Core\d+ CTA\d+", r"warp (?P<stream>\d+)", "gpu", "annotation"),
     # rocprof v1 and rpd
     TrackRule("rocprof", r"CPU (HIP|HSA) API$", None, "host", "runtime"),
     TrackRule("rocprof", r"(CPU ROCTX|Markers and Ranges)", None, "host", "annotation"),
     TrackRule("rocprof", r"COPY$", None, "gpu", "memcpy"),
     TrackRule("rocprof", r"GPU ?(?P<device>\d+)$", r"(?P<stream>.*)", "gpu", "kernel"),
+    # libkineto's metadata, where somebody's filter took the categories away
+    TrackRule("libkineto", None, r"stream (?P<stream>-?\d+)", "gpu", "kernel", labels="GPU"),
 )
 
 _COMPILED = tuple(
