@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.trace_events import load_events
+from trace_events import load_events
 
 
 def named(pid: Any, process: str, tid: Any = 0, thread: str | None = None, labels: str = "") -> list[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import torchtrt_viz as tv
-from tests.support.trace_events import load_events
+from trace_events import load_events
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates
 from torchtrt_viz.trace import Trace

@@ -18,7 +18,7 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source
 from torchtrt_viz.formats.kineto import kinds as kineto_kinds
-from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of
+from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of, unread_data
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
 from torchtrt_viz.formats.kineto.ids import Separated, separate_ids
 from torchtrt_viz.formats.kineto.meta import KEPT_KEYS, clock_of, rank_of, read_values
@@ -188,6 +188,12 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     _mark_unclosed(spans, found["unclosed_calls"])
     separated = separate_ids(spans, found["tracks"])
     _warn(source.name, options, separated, unsaid_events(spans, found["categories"], places))
+    for key, size in unread_data(found).items():
+        options.warnings.append(
+            Repair(
+                "unread_key", f"{key!r} holds records of another form ({size} bytes), not read", source.name
+            )
+        )
     ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
     states = instants["state"]
     return TraceData(
