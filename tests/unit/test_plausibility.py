@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from trace_events import load_events
 
 import torchtrt_viz as tv
-from trace_events import load_events
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates
 from torchtrt_viz.trace import Trace
