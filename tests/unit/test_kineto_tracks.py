@@ -344,7 +344,8 @@ assert not unwanted & set(sys.modules), unwanted & set(sys.modules)
 def test_top_level_keys_that_are_passed_over_are_accounted_for(tmp_path: Path) -> None:
     text = (
         '{"mine": {"a": "}"}, "schemaVersion": 1, "n": 12 , "traceEvents": '
-        '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}], "samples": [{"sf": 1}], "systemTraceEvents": ""}'
+        '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}], "samples": [{"sf": 1}], '
+        '"systemTraceEvents": ""}'
     )
     trace = load_text(tmp_path, text)
     assert trace.meta["accounting"]["keys_passed_over"] == {
