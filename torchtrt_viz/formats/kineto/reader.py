@@ -181,7 +181,7 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     recorded = starts[starts > 0] if "zero_time" in notes else starts
     base_ns, clock = clock_of(meta.pop("base_ns", None), int(recorded.min()) if len(recorded) else None)
     labels = Labels.of(found["labels"])
-    places = lane_places(found["tracks"], labels)
+    places = lane_places(found["tracks"], labels, found["categories"])
     placed, derived = place_events(spans, places, spans["name"])
     place_events(instants, places, instants["name"])
     instants.pop("timing", None)

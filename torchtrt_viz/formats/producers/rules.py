@@ -55,6 +55,7 @@ class TrackRule:
 
     ``process`` and ``thread`` are searched from their beginning; None fits every text. Groups ``device`` and
     ``stream`` give the numbers. ``labels`` is what the process's metadata says of it beside its name.
+    ``uncategorised`` rules hold where no category of the file says anything.
     """
 
     producer: str
@@ -64,6 +65,7 @@ class TrackRule:
     kind: str | None
     timing: str = "measured"
     labels: str | None = None
+    uncategorised: bool = False
 
 
 #: Names of rows that repeat or sum up what other rows hold.
@@ -132,7 +134,15 @@ RULES: tuple[TrackRule, ...] = (
     TrackRule("rocprof", r"COPY$", None, "gpu", "memcpy"),
     TrackRule("rocprof", r"GPU ?(?P<device>\d+)$", r"(?P<stream>.*)", "gpu", "kernel"),
     # libkineto's metadata, where somebody's filter took the categories away
-    TrackRule("libkineto", None, r"stream (?P<stream>-?\d+)", "gpu", "kernel", labels="GPU"),
+    TrackRule(
+        "libkineto",
+        None,
+        r"stream (?P<stream>-?\d+)",
+        "gpu",
+        "kernel",
+        labels="GPU",
+        uncategorised=True,
+    ),
 )
 
 _COMPILED = tuple(
@@ -145,7 +155,9 @@ _COMPILED = tuple(
 )
 
 
-def place_of(process: str | None, thread: str | None, labels: str = "") -> Place | None:
+def place_of(
+    process: str | None, thread: str | None, labels: str = "", *, categorised: bool = False
+) -> Place | None:
     """Return what the names of a row say; None where they say nothing.
 
     Parameters
@@ -154,11 +166,13 @@ def place_of(process: str | None, thread: str | None, labels: str = "") -> Place
         Names; where there are none, the ids as the file writes them.
     labels
         What the process's metadata says of it beside its name ("GPU 0", "NPU").
+    categorised
+        Whether categories of the file are known.
     """
     if not process:
         return None
     for rule, of_process, of_thread in _COMPILED:
-        if rule.labels is not None and rule.labels not in labels:
+        if (rule.uncategorised and categorised) or (rule.labels is not None and rule.labels not in labels):
             continue
         found = None if of_process is None else of_process.match(process)
         if of_process is not None and found is None:
@@ -180,7 +194,7 @@ def place_of(process: str | None, thread: str | None, labels: str = "") -> Place
 
 
 def places_of(
-    rows: Iterable[tuple[str | None, str | None, str]],
+    rows: Iterable[tuple[str | None, str | None, str]], *, categorised: bool = False
 ) -> list[Place | None]:
     """Return what the names of each row (process, thread, labels of the process) say.
 
@@ -188,7 +202,7 @@ def places_of(
     derived.
     """
     listed = list(rows)
-    out: list[Place | None] = [place_of(*row) for row in listed]
+    out: list[Place | None] = [place_of(*row, categorised=categorised) for row in listed]
     single = {p.device for p in out if p is not None and p.producer == "tensorflow" and _numbered(p.stream)}
     for at, place in enumerate(out):
         sums_up = place is not None and place.producer == "tensorflow" and place.stream == "all"
