@@ -180,13 +180,9 @@ def _log_parts(data: bytes, stem: str, name: str, options: LoadOptions) -> list[
     for profile in log.profiles:
         parts.append(Part("profile", _numbered(stem, profiles), name, profile))
         profiles += 1
-    sections: dict[str, Any] = dict(log.sections)
-    if log.performance:
-        sections["performance"] = log.performance
-    if log.version:
-        sections["versions"] = {"tensorrt": log.version}
-    if sections:
-        parts.append(Part("metadata", stem, name, sections))
+    for number, run in enumerate(log.runs):
+        versions = {"versions": {"tensorrt": log.version}} if log.version and not number else {}
+        parts.append(Part("metadata", _numbered(stem, number), name, {**run, **versions}))
     if not parts:
         raise TraceFormatError(
             "the log has no layers, times or performance summary",

@@ -10,25 +10,11 @@ import math
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.engine.log_lines.statistics import HEADS, SCALARS
 from torchtrt_viz.formats.io.json_values import list_of
 
 __all__ = ["performance", "read_device", "read_metadata", "statistics"]
 
-#: Key of the summary -> name here.
-_STATISTICS = {
-    "latency": "latency_ms",
-    "end-to-end host latency": "end_to_end_ms",
-    "enqueue time": "enqueue_ms",
-    "h2d latency": "h2d_ms",
-    "gpu compute time": "gpu_compute_ms",
-    "gpu compute": "gpu_compute_ms",
-    "d2h latency": "d2h_ms",
-}
-_SCALARS = {
-    "throughput": "throughput_qps",
-    "total host walltime": "host_walltime_s",
-    "total gpu compute time": "gpu_compute_s",
-}
 _FIRST = ("min", "max", "mean", "median")
 
 
@@ -36,12 +22,18 @@ def statistics(values: list[Any], percentiles: list[str] | None = None) -> dict[
     """Name the figures of one summary line.
 
     trtexec prints min, max, mean, median, and the percentiles that it was asked for: 99 by default, since
-    TensorRT 8.5 also 90 and 95. ``percentiles`` names them where the options are recorded.
+    TensorRT 8.5 also 90 and 95. ``percentiles`` names them where the options are recorded. With fewer figures
+    than four there is no telling the mean from the median: only the first two have names.
     """
+    if len(values) < len(_FIRST):
+        return _named([*_FIRST[:2], "_3"], values)
     rest = len(values) - len(_FIRST)
     if percentiles is None or len(percentiles) != rest:
         percentiles = {1: ["99"], 3: ["90", "95", "99"]}.get(rest, [f"_{i + 1}" for i in range(max(rest, 0))])
-    names = [*_FIRST, *(f"p{p}" for p in percentiles)]
+    return _named([*_FIRST, *(f"p{p}" for p in percentiles)], values)
+
+
+def _named(names: list[str], values: list[Any]) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in zip(names, values, strict=False)
@@ -54,10 +46,10 @@ def performance(summary: dict[str, Any], percentiles: list[str] | None = None) -
     out: dict[str, Any] = {}
     for key, value in summary.items():
         plain = key.strip().lower()
-        if plain in _STATISTICS and isinstance(value, list):
-            out[_STATISTICS[plain]] = statistics(value, percentiles)
-        elif plain in _SCALARS and isinstance(value, (int, float)):
-            out[_SCALARS[plain]] = float(value)
+        if plain in HEADS and isinstance(value, list):
+            out[HEADS[plain]] = statistics(value, percentiles)
+        elif plain in SCALARS and isinstance(value, (int, float)):
+            out[SCALARS[plain]] = float(value)
         else:
             out[key] = value
     return out
