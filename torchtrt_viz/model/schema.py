@@ -2,8 +2,9 @@
 
 Times are integer nanoseconds. ``start_ns`` and ``ts_ns`` count from the trace's own base, which
 ``trace.meta`` describes. No column mixes units or clocks: whether a duration was spent on the host or on
-the GPU is said by ``domain``, and whether it has a place on the time axis by ``timing``. The one exception says
-so: a row whose ``timing`` is ticks has no domain, and its ``dur_ns`` is a number of unknown unit.
+the GPU is said by ``domain``, and whether it has a place on the time axis by ``timing``. The
+one exception says so: a row whose ``timing`` is ticks has no domain, and its ``dur_ns`` is a number of
+unknown unit.
 
 What was not collected is missing (``NA``, an empty category, or -1 in the link columns), never 0.
 """
@@ -252,7 +253,8 @@ SPANS = FrameSchema(
         Column(
             "start_ns",
             "int64",
-            "start on the trace's base; NA (dtype Int64) for aggregate records and ticks, which have no place in time",
+            "start on the trace's base; NA (dtype Int64) for aggregate records and ticks: they have no place "
+            "in time",
             "ns",
         ),
         Column("dur_ns", "int64", "duration, 0 or more; where timing is ticks, the number as recorded", "ns"),

@@ -291,7 +291,7 @@ def _layers(evidence: Evidence) -> Answer:
             "trace.layers()",
             {},
             "times of layers",
-            "the numbers as recorded are in trace.spans (timing ticks); the delegate's own tools know their unit"
+            "the numbers as recorded are in trace.spans (timing ticks); the delegate's own tools know them"
             if counted
             else how,
         )

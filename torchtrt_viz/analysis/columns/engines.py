@@ -134,8 +134,8 @@ LAYERS = FrameSchema(
         text(
             "timing",
             "measured (each execution has a start and an end), modeled (real durations at places that are "
-            "not real), aggregate (sums only: no place on a time axis), ticks (a delegate's numbers of unknown "
-            "unit, in trace.spans: the times here are NA); missing: not timed",
+            "not real), aggregate (sums only: no place on a time axis), ticks (numbers of unknown unit, in "
+            "trace.spans: the times here are NA); missing: not timed",
         ),
         text(
             "domain",

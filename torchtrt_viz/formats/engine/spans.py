@@ -37,8 +37,8 @@ _LAYER_ARGS = (
     "module",
     "explanation",
 )
-#: (name, kind, start column, end column, duration column) of the GPU's side of a timed inference. trtexec gives
-#: each a stream of its own, so that the copies of one inference overlap the computation of another.
+#: (name, kind, start column, end column, duration column) of the GPU's side of a timed inference. trtexec
+#: gives each a stream of its own, so that the copies of one inference overlap the computation of another.
 _GPU_SPANS = (
     ("H2D", "memcpy", "startH2dMs", "endH2dMs", "h2dMs"),
     ("GPU compute", "phase", "startComputeMs", "endComputeMs", "computeMs"),
@@ -107,8 +107,8 @@ class SpanRows:
     def add_timing(self, engine: EngineInfo) -> None:
         """Append timed inferences as measured spans: enqueue on the host, the rest on the GPU.
 
-        Copies and computation have a track each, and more where inferences overlap (trtexec --streams). Copies
-        are left out when every one of them took no time (trtexec --noDataTransfers).
+        Copies and computation have a track each, and more where inferences overlap (trtexec --streams).
+        Copies are left out when every one of them took no time (trtexec --noDataTransfers).
         """
         timing = engine.timing
         assert timing is not None

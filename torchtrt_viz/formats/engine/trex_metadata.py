@@ -12,6 +12,8 @@ from typing import Any
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.log_lines.statistics import HEADS, SCALARS
 from torchtrt_viz.formats.io.json_values import list_of
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.model.repair import Repair
 
 __all__ = ["performance", "read_device", "read_metadata", "statistics"]
 
@@ -55,7 +57,7 @@ def performance(summary: dict[str, Any], percentiles: list[str] | None = None) -
     return out
 
 
-def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
+def read_metadata(value: object, name: str, options: LoadOptions) -> dict[str, dict[str, Any]]:
     """Read ``profile.metadata.json`` or ``build.metadata.json``: section -> mapping.
 
     Sections are ``performance`` (of `performance`), ``inference_options``, ``build_options``,
@@ -74,8 +76,10 @@ def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
             found=type(value).__name__,
         )
     out: dict[str, dict[str, Any]] = {}
+    wrong = 0
     for section, content in value.items():
         if not isinstance(content, dict):
+            wrong += 1
             continue
         if section == "performance_summary":
             out["performance"] = performance(content)
@@ -83,10 +87,16 @@ def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
             out["device"] = content
         else:
             out[section] = content
+    _left_out(wrong, "sections that are no mappings", name, options)
     return out
 
 
-def read_device(value: object, name: str) -> list[dict[str, Any]]:
+def _left_out(count: int, what: str, name: str, options: LoadOptions) -> None:
+    if count:
+        options.repaired(Repair("left_out", f"{what} were left out", name, count=count))
+
+
+def read_device(value: object, name: str, options: LoadOptions) -> list[dict[str, Any]]:
     """Read ``metadata.json``: one mapping per device of the machine.
 
     Raises
@@ -95,4 +105,6 @@ def read_device(value: object, name: str) -> list[dict[str, Any]]:
         When it is neither a list nor a mapping.
     """
     devices = list_of(value, "device properties", name, "a list of mappings", single=True)
-    return [device for device in devices if isinstance(device, dict)]
+    out = [device for device in devices if isinstance(device, dict)]
+    _left_out(len(devices) - len(out), "devices that are no mappings", name, options)
+    return out

@@ -22,7 +22,10 @@ from torchtrt_viz.formats.engine.log_lines.inspector_text import parse_layer_lin
 from torchtrt_viz.formats.engine.log_lines.statistics import Statistics
 from torchtrt_viz.formats.engine.trex_profile import Profile
 
-__all__ = ["Log", "looks_like_log", "parse_log"]
+__all__ = ["OF_LINES", "Log", "looks_like_log", "parse_log"]
+
+#: What is left out of a log.
+OF_LINES = ("lines of more than 1 MiB", "rows of a layer table without its columns")
 
 _PREFIX = re.compile(
     r"(?:\x1b\[[\d;]*m)*(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] ?)?(?P<marks>(?:\[(?:TRT|[VIWEF])\] ?){0,2})"
@@ -94,7 +97,7 @@ def parse_log(text: str) -> Log:
         if len(line) <= _LONGEST_LINE:
             reader.take(line.rstrip("\r"))
         else:
-            out.left_out["lines of more than 1 MiB"] += 1
+            out.left_out[OF_LINES[0]] += 1
     reader.end_block()
     statistics = reader.statistics
     reader.end_run()
@@ -134,11 +137,11 @@ class _Lines:
         assert prefix is not None
         bare = prefix.end() == 0
         # trtexec prints what is its own as information; other marks are the library's, or of another level
-        own = bare or "TRT" not in prefix["marks"] and prefix["marks"].strip() in ("", "[I]")
+        own = prefix["marks"].strip() in ("", "[I]")
         content = line[prefix.end() :].rstrip()
         if content.endswith("m"):
             content = _ANSI_END.sub("", content).rstrip()
-        if bare and self._layer_time(content):
+        if bare and not self.statistics.in_block and self._layer_time(content):
             return
         if self._block:
             self.end_block()
@@ -220,7 +223,7 @@ class _Lines:
             name = numbers.group(2).strip() if numbers else ""
         values = [] if numbers is None else [_number(v.rstrip("%")) for v in numbers.group(1).split()]
         if not values or any(v is None for v in values):
-            self._out.left_out["rows of a layer table without its columns"] += 1
+            self._out.left_out[OF_LINES[1]] += 1
             return
         self._out.lines["layer times"] += 1
         total, average, *middle, share = values

@@ -21,9 +21,9 @@ def accounting_of(
     """Return ``trace.meta["accounting"]`` of a dump of ``size`` bytes.
 
     ``in_file`` counts the entries of the runs' lists of events, and objects that are damaged (a run that is
-    takes its events with it); it equals ``read`` and what was left out. ``repaired`` is part of ``read``: names
-    and times that were mended. ``span_ns`` sums the durations of the runtime's clock, ``ticks`` those of others;
-    ``unread_bytes`` lie behind the dump.
+    takes its events with it); it equals ``read`` and what was left out. ``repaired`` is part of ``read``:
+    names and times that were mended. ``span_ns`` sums the durations of the runtime's clock, ``ticks`` those
+    of others; ``unread_bytes`` lie behind the dump.
     """
     profiles, invalid = len(dump["events"]["run"]), len(found.invalid)
     allocations, debugs = len(dump["allocations"]["run"]), len(dump["debugs"]["run"])

@@ -1,10 +1,10 @@
 """Delegate events that count another clock than the runtime's, or something that is no time at all.
 
-A delegate may log any numbers as start and end, and an ETDump records no unit. What ExecuTorch's backends log:
-XNNPACK the runtime's own ticks, laid end to end from the call's start; VGF and Ethos-U the runtime's ticks; QNN
-start 0 and as end a number of cycles, microseconds, bytes or things counted; Vulkan the GPU's timestamps (and
-the runtime's ticks for its host phases, in the same call); Neutron ticks of the NPU; Core ML the machine's
-absolute time (`backends/*/runtime` of pytorch/executorch).
+A delegate may log any numbers as start and end, and an ETDump records no unit. What ExecuTorch's backends log
+(``backends/*/runtime`` of pytorch/executorch): XNNPACK the runtime's own ticks, laid end to end from the
+call's start; VGF and Ethos-U the runtime's ticks; QNN start 0 and as end a number of cycles, microseconds,
+bytes or things counted; Vulkan the GPU's timestamps (and the runtime's ticks for its host phases, in the same
+call); Neutron ticks of the NPU; Core ML the machine's absolute time.
 
 Only the runtime's own times tell them apart: what a delegate logs while it is called, on the runtime's clock,
 begins within its call and takes no longer. An event that does not is of another clock, and so are all of its
@@ -44,18 +44,21 @@ def foreign_events(
         rows = rows[placing[rows] == 0]
     if len(rows) == 0:
         return out
-    outer = np.where(call[rows] >= 0, call[rows], runs.executed[events.run[rows]])
-    known = outer >= 0
-    begin, length = events.start[outer], events.dur[outer]
+    run = events.run[rows]
+    outer = np.where(call[rows] >= 0, call[rows], runs.executed[run])
+    # what is logged while a method is loaded lies in what the runtime logs of that
+    begin = np.where(outer >= 0, events.start[outer], runs.start[run])
+    length = np.where(outer >= 0, events.dur[outer], runs.end[run] - runs.start[run])
+    outer = np.where(outer >= 0, outer, -1 - run)
     start, dur = events.start[rows], events.dur[rows]
     within = (start >= begin) & (start - begin <= length)
-    apart = known & ~_continued(within, start, start + dur, outer)
-    apart |= known & (dur // _MOST_TIMES_ITS_CALL > length)
+    apart = ~_continued(within, start, start + dur, outer)
+    apart |= dur // _MOST_TIMES_ITS_CALL > length
     if not apart.any():
         return out
     kind, first = group(
         [
-            runs.method[events.run[rows]],
+            runs.method[run],
             events.chain[rows],
             events.instruction[rows],
             events.delegate_id[rows],
@@ -84,9 +87,9 @@ def foreign_repair(foreign: NDArray[np.bool_], names: list[str], path: str) -> R
     """Say how many events are of another clock, and of which delegates (``names``)."""
     return Repair(
         "foreign_clock",
-        f"events of {', '.join(names)} do not fit into the calls that logged them: their numbers are of a clock or "
-        "unit that the file does not name (cycles, a GPU's clock, bytes). They are kept as recorded (timing "
-        "'ticks', no domain, trace.args has start_ticks and end_ticks), and are in no sum of times",
+        f"events of {', '.join(names)} do not fit into the calls that logged them: their numbers are of a "
+        "clock or unit that the file does not name (cycles, a GPU's clock, bytes). They are kept as recorded "
+        "(timing 'ticks', no domain, trace.args has start_ticks and end_ticks), and are in no sum of times",
         path,
         count=int(foreign.sum()),
     )

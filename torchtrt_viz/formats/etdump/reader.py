@@ -9,7 +9,7 @@ Spans: the runtime's own events and the delegates', one track per sequence of ru
 (Method::execute), operator (OPERATOR_CALL and the native_call_* inside it), delegate (DELEGATE_CALL and the
 torchtrt.delegate inside it), phase (torchtrt.*), layer (everything else that a delegate logs) or other.
 ``timing`` is modeled where an event's place is not real: counts of microseconds laid end to end (XNNPACK). It
-is ticks where a delegate counted another clock (:mod:`.foreign_clock`): such rows have no domain, no start and no
+is ticks where a delegate counted another clock (:mod:`.foreign_clock`): such rows have no domain, start or
 parent, and lie on a track of their own. ``iteration`` counts executions. ``run_id`` is the method, or
 for what belongs to a delegate its engine id, else ``method/backend@instruction`` of the parts that are known.
 
@@ -34,7 +34,7 @@ from torchtrt_viz.formats.etdump.dump import Events, Timed, decode, read_bytes, 
 from torchtrt_viz.formats.etdump.etrecord import read_etrecord
 from torchtrt_viz.formats.etdump.etrecord_match import match_methods
 from torchtrt_viz.formats.etdump.foreign_clock import foreign_events, foreign_repair
-from torchtrt_viz.formats.etdump.names import ELSEWHERE, Engines, Placing, labels, read_engines
+from torchtrt_viz.formats.etdump.names import ELSEWHERE, Placing, labels, read_engines
 from torchtrt_viz.formats.etdump.owners import run_ids
 from torchtrt_viz.formats.etdump.points import (
     Points,
@@ -236,7 +236,7 @@ def _as_recorded(columns: native_etdump.Events, found: Timed, foreign: NDArray[n
 
 
 def _owners(run_id: pd.Categorical, rows: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return what rows belong to ("engine" where nothing says it), each once, and the number of each row's."""
+    """Return what rows belong to, each once ("engine": nothing says it), and the number of each row's."""
     known, where = np.unique(np.asarray(run_id.codes)[rows], return_inverse=True)
     return ["engine" if code < 0 else str(run_id.categories[code]) for code in known], where.reshape(-1)
 

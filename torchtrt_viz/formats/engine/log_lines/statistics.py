@@ -2,14 +2,14 @@
 
 ::
 
-    Average over 10 runs is 25.9 ms (host walltime is 26.1 ms, 99% percentile time is 25.97).         (5, 6)
-    Average on 10 runs - GPU latency: 3.1 ms - Host latency: 3.6 ms (end to end 6.1 ms, enqueue 0.5 ms)  (7, 8)
-    Average on 10 runs - GPU latency: 3.1 ms - Host latency: 3.6 ms (enqueue 0.5 ms)                  (from 8.4)
-    Host Latency                                                                                      (7)
+    Average over 10 runs is 25.9 ms (host walltime is 26.1 ms, 99% percentile time is 25.97).   (5, 6)
+    Average on 10 runs - GPU latency: 3.1 ms - Host latency: 3.6 ms (end to end 6.1 ms, enqueue 0.5 ms)
+    Average on 10 runs - GPU latency: 3.1 ms - Host latency: 3.6 ms (enqueue 0.5 ms)            (from 8.4)
+    Host Latency                                                                                (7)
     min: 3.4 ms (end to end 3.9 ms)
     percentile: 3.8 ms at 99% (end to end 6.9 ms at 99%)
     throughput: 383.698 qps
-    Latency: min = 0.49 ms, max = 0.5 ms, mean = 0.49 ms, median = 0.49 ms, percentile(99%) = 0.5 ms  (from 8)
+    Latency: min = 0.49 ms, max = 0.5 ms, mean = 0.49 ms, median = 0.49 ms, percentile(99%) = 0.5 ms
 
 Every figure is named by the word beside it, never by its place: the enqueue times of TensorRT 7 have no mean.
 """
@@ -21,7 +21,10 @@ import re
 from collections import Counter
 from typing import Any
 
-__all__ = ["HEADS", "SCALARS", "Statistics"]
+__all__ = ["HEADS", "SCALARS", "TIMES_OF_ENGINE", "Statistics"]
+
+#: What is said of the engine before it runs.
+TIMES_OF_ENGINE = frozenset({"build_s", "load_s"})
 
 #: Head of a line or block of figures -> name in ``EngineInfo.performance``.
 HEADS = {
@@ -64,6 +67,10 @@ _AVERAGE = (
     ("percentile_ms", re.compile(rf"% percentile time is {_VALUE}")),
 )
 _QUERIES = re.compile(r"(Warmup completed|Timing trace has) (\d{1,12}) queries over ([\d.]+) (?:ms|s)\b")
+_ENGINE = re.compile(
+    rf"Engine (built|generated|generation completed|loaded|deserialized|deserialization completed) in "
+    rf"{_VALUE} (?:sec|seconds)\b"
+)
 _PERCENT_OF_AVERAGE = re.compile(r"([\d.]+)% percentile time")
 
 
@@ -88,6 +95,11 @@ class Statistics:
         self._run: dict[str, Any] = {}
         self._head: str | None = None
 
+    @property
+    def in_block(self) -> bool:
+        """Whether the head of a block of figures was read, and nothing else since."""
+        return self._head is not None
+
     def new_run(self) -> None:
         """Begin another run of trtexec: what comes is not about the one before."""
         self._head = None
@@ -103,6 +115,7 @@ class Statistics:
             or self._averages(content)
             or self._queries(content)
             or self._scalar(content)
+            or self._engine(content)
             or self._left_block()
         )
 
@@ -146,9 +159,7 @@ class Statistics:
             return True
         _put(self._run[self._head], _named(name, percent or at), text, unit)
         if end_text is not None:
-            _put(
-                self._run.setdefault(_END_TO_END, {}), _named(name, percent or end_at), end_text, end_unit
-            )
+            _put(self._run.setdefault(_END_TO_END, {}), _named(name, percent or end_at), end_text, end_unit)
         self.lines["statistics"] += 1
         return True
 
@@ -193,6 +204,16 @@ class Statistics:
             self.no_throughput += 1
         elif value is not None:
             self._hold(key, value)
+        return True
+
+    def _engine(self, content: str) -> bool:
+        found = _ENGINE.match(content)
+        value = None if found is None else _number(found.group(2))
+        if found is None or value is None:
+            return False
+        key = "load_s" if found.group(1).startswith(("load", "deser")) else "build_s"
+        self._run[key] = value
+        self.lines["totals"] += 1
         return True
 
 
