@@ -1,4 +1,4 @@
-"""What the loaders of ETDump and of engine files say became of a file, against a plain walk over its content."""
+"""What the loaders of ETDump and engine files say became of a file, against a plain walk over its content."""
 
 from __future__ import annotations
 

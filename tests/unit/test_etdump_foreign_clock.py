@@ -1,4 +1,4 @@
-"""Delegates that log another clock than the runtime's, as ExecuTorch's backends do: QNN, Vulkan, Neutron, ..."""
+"""Delegates that log another clock than the runtime's, as ExecuTorch's backends do."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_neutron_numbers_its_events_and_counts_the_npus_ticks(tmp_path: Path) ->
 
 
 def test_xnnpacks_microseconds_stay_the_hosts(tmp_path: Path) -> None:
-    """Laid end to end from the call's start in the runtime's ticks, and rounded: the last begin behind its end."""
+    """Laid end to end from the call's start, and rounded: the last begins behind the call's end."""
     at, logged = 1 * S + 1, []
     for i in range(8):
         logged.append(event(f"Convolution #{i}", at + 123 + i * MS, at + 123 + (i + 1) * MS))

@@ -141,6 +141,14 @@ def read_profile(value: object, name: str, options: LoadOptions) -> Profile:
             _count(row.get("count")),
             extra,
         )
+    if wrong and wrong == len(rows):
+        raise TraceFormatError(
+            "no layer times in it",
+            path=name,
+            expected='[{"count": N}, {"name": ..., "timeMs": ...}, ...]',
+            found=f"{wrong} entries without a layer's name",
+            hint="Write it with trtexec --exportProfile=FILE",
+        )
     out.records = len(rows) - wrong
     _report(out, name, options, wrong, unusable)
     out.producer = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.json_values import finite, list_of
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.model.repair import Repair
@@ -30,6 +31,13 @@ _OLD_NAMES = {
     "endOutMs": "endD2hMs",
     "outMs": "d2hMs",
 }
+#: What trtexec writes of each inference.
+_TIMES = frozenset(
+    {
+        *(f"{side}{part}Ms" for side in ("start", "end") for part in ("Enq", "H2d", "Compute", "D2h")),
+        *("h2dMs", "computeMs", "d2hMs", "latencyMs", "endToEndMs"),
+    }
+)
 
 
 def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
@@ -61,6 +69,14 @@ def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
             )
         )
     keys = list(dict.fromkeys(key for row in rows for key in row))
+    if rows and not any(_OLD_NAMES.get(key, key) in _TIMES for key in keys):
+        raise TraceFormatError(
+            "the records are no timed inferences",
+            path=name,
+            expected="records with startEnqMs, computeMs and other times",
+            found=", ".join(map(repr, keys[:8])) or "records without keys",
+            hint="Write it with trtexec --exportTimes=FILE",
+        )
     bad = 0
     columns: dict[str, list[float]] = {}
     for key in keys:

@@ -43,7 +43,10 @@ _NUMBERS_LAST = re.compile(r"((?:\s+[\d.]+%?){3,4})\s*$")
 _MARKS = re.compile(
     r"&&&& (?:RUNNING|PASSED|FAILED)|=== (?:Model|System|Build|Inference|Reporting) Options ==="
     r"|=== Performance summary|=== Profile|^Timing:\s*[\d.]+\s*us -> |Layer Information:"
-    r"|^Name: .*, LayerType: \w+, Inputs: \[",
+    r"|^Name: .*, LayerType: \w+, Inputs: \["
+    r"|^(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?(?:\[I\] )?Average (?:on|over) \d+ runs\b"
+    r"|^(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?(?:\[I\] )?(?:GPU Compute(?: Time)?|(?:Host )?Latency)"
+    r"(?:: min = [\d.]+ ms|[ \r]*\n(?:\[\S+\] )?(?:\[I\] )?min: [\d.]+ ms)",
     re.MULTILINE,
 )
 _OPTION_SECTIONS = {

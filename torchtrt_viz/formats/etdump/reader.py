@@ -107,6 +107,15 @@ def read(source: Source, options: LoadOptions) -> TraceData:
     events = found.events
     runs, misfits = make_runs(dump, events, sidecar)
     options.report([*damage, *unread, *found.repairs, *misfits])
+    if not any(len(dump[part]["run"]) for part in ("events", "allocations", "debugs")):
+        options.warnings.append(
+            Repair(
+                "no_events",
+                f"an ETDump of {len(runs)} runs without any event: nothing ran while it was recorded, or the "
+                "runtime was built without the event tracer (EXECUTORCH_ENABLE_EVENT_TRACER)",
+                source.name,
+            )
+        )
     engines = read_engines(data, events, runs, dump["strings"])
     mapping, unmapped = _read_mapping(runs, events, dump["strings"], options.etrecord)
     options.report(unmapped)
