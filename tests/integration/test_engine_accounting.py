@@ -166,6 +166,8 @@ def test_copies_and_computation_are_the_gpus_work(cases: Path) -> None:
     # 5 ms of computation and two copies of 0.1 ms in each of 50 inferences, nothing nested in anything
     assert int(gpu["dur_ns"].sum()) == 50 * 5_200_000
     assert gpu["self_ns"].tolist() == gpu["dur_ns"].tolist()
+    copies = tv.analysis.copies(trace).set_index("direction")["total_ns"]
+    assert copies.to_dict() == {"host to device": 5_000_000, "device to host": 5_000_000}
     window = trace.duration_ns
     assert window == 49 * 6_000_000 + 5_300_000
     assert 0.835 <= gpu["dur_ns"].sum() / window <= 0.87

@@ -226,7 +226,7 @@ def test_no_answer_counts_them_as_time(tmp_path: Path) -> None:
     layers = trace.layers()
     assert layers["total_ns"].isna().all()
     assert layers["pct"].isna().all()
-    assert layers["calls"].tolist() == [3] * 4
+    assert len(layers) == 4
     (answer,) = trace.questions().iloc[[3]].itertuples()
     assert answer.measured == "no"
     assert "12 events" in answer.answer

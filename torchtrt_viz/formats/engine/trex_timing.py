@@ -69,14 +69,6 @@ def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
             )
         )
     keys = list(dict.fromkeys(key for row in rows for key in row))
-    if rows and not any(_OLD_NAMES.get(key, key) in _TIMES for key in keys):
-        raise TraceFormatError(
-            "the records are no timed inferences",
-            path=name,
-            expected="records with startEnqMs, computeMs and other times",
-            found=", ".join(map(repr, keys[:8])) or "records without keys",
-            hint="Write it with trtexec --exportTimes=FILE",
-        )
     bad = 0
     columns: dict[str, list[float]] = {}
     for key in keys:
@@ -87,6 +79,16 @@ def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
             bad += number is None and item is not None
             column.append(math.nan if number is None else number)
         columns[_OLD_NAMES.get(key, key)] = column
+    if rows and not any(
+        column in _TIMES and not all(map(math.isnan, found)) for column, found in columns.items()
+    ):
+        raise TraceFormatError(
+            "the records are no timed inferences",
+            path=name,
+            expected="records with startEnqMs, computeMs and other times",
+            found=", ".join(map(repr, keys[:8])) or "records without keys",
+            hint="Write it with trtexec --exportTimes=FILE",
+        )
     if bad:
         options.repaired(Repair("no_time", "values that are no numbers are missing", name, count=bad))
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
