@@ -241,6 +241,32 @@ def test_the_reference_log_of_tensorrt_7(cases):
     assert section["model_options"] == {"Format": "ONNX"}
 
 
+def test_lines_that_lost_their_ends_and_lines_with_colours(tmp_path):
+    """As pasted into a README, and as a terminal shows them."""
+    stamp = "[07/20/2021-01:49:12] [I] "
+    pasted = "GPU Compute" + "".join(
+        stamp + f"{name}: {value} ms" for name, value in (("min", 6.1), ("mean", 6.17))
+    )
+    (found,), _ = performance_of(tmp_path, pasted, stamp=stamp)
+    assert found == {"gpu_compute_ms": {"min": 6.1, "mean": 6.17}}
+    (found,), _ = performance_of(
+        tmp_path, "GPU Compute\x1b[0m", "mean: 6.17 ms*\x1b[0m", stamp="\x1b[32m[07/20/2021-01:49:12] [I] "
+    )
+    assert found == {"gpu_compute_ms": {"mean": 6.17}}
+
+
+def test_old_times_inside_a_log(tmp_path):
+    _, trace = performance_of(
+        tmp_path,
+        "GPU Compute",
+        "mean: 2 ms",
+        '[ { "startInMs" : 1, "startComputeMs" : 2, "computeMs" : 3 } ]',
+    )
+    (engine,) = trace.meta["engines"]
+    assert engine.timing["computeMs"].tolist() == [3.0]
+    assert engine.performance["gpu_compute_ms"] == {"mean": 2.0}
+
+
 def test_averages_of_tensorrt_5_and_6(tmp_path):
     line = "Average over 10 runs is 25.9082 ms (host walltime is 26.0956 ms, 99% percentile time is 25.9656)."
     (found,), _ = performance_of(tmp_path, line, stamp="")

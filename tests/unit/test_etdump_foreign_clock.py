@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ import pytest
 from etdump_writer import Table, etdump, profile, run
 
 import torchtrt_viz as tv
+from torchtrt_viz.formats.etdump.args import etrecord_table
+from torchtrt_viz.formats.etdump.clock import Clock
+from torchtrt_viz.formats.etdump.dump import decode, timed
+from torchtrt_viz.formats.etdump.runs import make_runs
 
 S, MS, US = 1_000_000_000, 1_000_000, 1_000
 
@@ -240,6 +245,17 @@ def test_no_answer_counts_them_as_time(tmp_path: Path) -> None:
     accounting = trace.meta["accounting"]
     assert accounting["ticks"] == 3 * (1_500_000 + 1_250_000 + 4_194_304 + 5_200)
     assert accounting["span_ns"] == 3 * (7 * MS + 7 * MS + 2 * US)
+
+
+def test_a_record_sums_no_numbers_of_another_clock(tmp_path: Path) -> None:
+    dump, _ = decode(etdump([executed(S, [event("cycles", 0, 9), event("phase", S + 1, S + 5)])]), "x")
+    events = timed(dump["events"], Clock(), "x").events
+    runs, _ = make_runs(dump, events, None)
+    mapping: Any = SimpleNamespace(runs={0}, find=lambda *_: {})
+    foreign = np.array([True, False, False, False])
+    table = etrecord_table(mapping, events, runs, dump["strings"], foreign).set_index("delegate_debug_id")
+    assert pd.isna(table.loc["cycles", "total_ns"])
+    assert table.loc["phase", "total_ns"] == 4
 
 
 def test_views_and_files_take_rows_without_a_domain(tmp_path: Path) -> None:

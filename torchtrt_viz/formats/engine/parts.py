@@ -199,7 +199,9 @@ def _log_parts(data: bytes, stem: str, name: str, options: LoadOptions) -> list[
         if isinstance(value, list) and any(isinstance(r, dict) and "timeMs" in r for r in value):
             parts.append(Part("profile", _numbered(stem, profiles), name, read_profile(value, name, options)))
             profiles += 1
-        elif isinstance(value, list) and any(isinstance(r, dict) and "startEnqMs" in r for r in value):
+        elif isinstance(value, list) and any(
+            isinstance(r, dict) and ("startEnqMs" in r or "startInMs" in r) for r in value
+        ):
             parts.append(Part("timing", stem, name, read_timing(value, name, options)))
         elif isinstance(value, dict) and not {"Layers", "Name", "I/O Tensors"} & value.keys():
             parts.append(Part("metadata", stem, name, read_metadata(value, name, options)))

@@ -30,6 +30,7 @@ OF_LINES = ("lines of more than 1 MiB", "rows of a layer table without its colum
 _PREFIX = re.compile(
     r"(?:\x1b\[[\d;]*m)*(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] ?)?(?P<marks>(?:\[(?:TRT|[VIWEF])\] ?){0,2})"
 )
+_STAMP_WITHIN = re.compile(r"(?<=[^\s\]])(?=\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[VIWEF]\])")
 _ANSI_END = re.compile(r"(?:\x1b\[[\d;]*m)+$")
 _SECTION = re.compile(r"=== (.+?) ===")
 _PROFILE_SECTION = re.compile(r"Profile(?: \((\d{1,15}) iterations ?\))?")
@@ -98,7 +99,9 @@ def parse_log(text: str) -> Log:
     reader = _Lines(out)
     for line in text.split("\n"):  # splitlines() would also split at the 0x1E in Metadata
         if len(line) <= _LONGEST_LINE:
-            reader.take(line.rstrip("\r"))
+            # lines that were pasted together without their ends
+            for part in _STAMP_WITHIN.split(line) if line.count("] [") > 1 else (line,):
+                reader.take(part.rstrip("\r"))
         else:
             out.left_out[OF_LINES[0]] += 1
     reader.end_block()
