@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from torchtrt_viz.errors import TraceFormatError
@@ -265,6 +266,19 @@ def test_old_times_inside_a_log(tmp_path):
     (engine,) = trace.meta["engines"]
     assert engine.timing["computeMs"].tolist() == [3.0]
     assert engine.performance["gpu_compute_ms"] == {"mean": 2.0}
+
+
+def test_end_to_end_latency_and_an_enqueue_without_a_mean_in_tables(tmp_path):
+    path = tmp_path / "run.log"
+    table = SUMMARY[SUMMARY.index(STAMP + "=== Profile") :]
+    path.write_text("\n".join(STAMP + line for line in BLOCKS_OF_7) + "\n" + table)
+    trace = load(path)
+    sums = trace.meta["engines"][0].sums().set_index("quantity")["ms"]
+    assert sums["end to end"] == 4.53851
+    assert sums["host latency"] == 4.52398
+    assert sums["enqueue"] is pd.NA
+    answer = trace.questions()["answer"].iloc[1]
+    assert "run 2.64 ms in the median" in answer
 
 
 def test_averages_of_tensorrt_5_and_6(tmp_path):

@@ -209,7 +209,13 @@ def _host_time(evidence: Evidence) -> Answer:
             name: {key: float(ms) * 1e6 for key, ms in found.items()} for name, found in enqueue.items()
         }
         text = "Host time of one enqueue (launch overhead, not the engine's time): " + listing(
-            [f"{name} {duration(v.get('mean'))} on average" for name, v in values.items() if "mean" in v]
+            [
+                # TensorRT 7 prints no mean of it
+                f"{name} {duration(v[kind])} {words}"
+                for name, v in values.items()
+                for kind, words in (("mean", "on average"), ("median", "in the median"))
+                if kind in v and (kind == "mean" or "mean" not in v)
+            ]
         )
         return Answer(
             text + ".",
