@@ -89,7 +89,8 @@ def read(source: Source, options: LoadOptions) -> TraceData:
 
     ``trace.meta["etdump"]`` holds ``version``, ``runs`` (a frame with one row per block: name, method,
     iteration, status load|ok|failed|unfinished, events, start_ns, dur_ns, bundled_input, thread),
-    ``allocations`` (a frame) and ``overlaps``; ``trace.meta["etrecord"]``, when one is given, ``path``,
+    ``allocations`` (a frame) and ``overlaps``; ``trace.meta["accounting"]`` what became of every event
+    (:func:`.accounting.accounting_of`); ``trace.meta["etrecord"]``, when one is given, ``path``,
     ``methods``, ``graph_id`` and ``events`` (see :func:`.etdump_args.etrecord_table`).
 
     Raises
