@@ -15,7 +15,10 @@ constexpr std::uint32_t kChromeEvents = 5, kClockSnapshot = 6, kTimestamp = 8, k
                         kPacketDropped = 42, kProcessDescriptor = 43, kThreadDescriptor = 44,
                         kCompressed = 50, kClockId = 58, kDefaults = 59, kTrackDescriptor = 60,
                         kFirstOnSequence = 87, kZstdCompressed = 133;
-}
+// Of GPUs, and of drivers that feed them.
+constexpr std::uint32_t kGpuCounters = 52, kGpuRenderStage = 53, kGpuLog = 63, kVulkanApi = 65,
+                        kGpuMemory = 71, kGpuFrequency = 129;
+}  // namespace packet_field
 constexpr std::uint32_t kFlagStateCleared = 1, kFlagNeedsState = 2;
 
 namespace defaults_field {
@@ -30,10 +33,17 @@ constexpr std::uint32_t kTimeDeltaUs = 1, kCategoryIids = 3, kDebugAnnotations =
                         kFlowIdsOld = 36, kTerminatingOld = 42, kDoubleCounterValue = 44,
                         kExtraDoubleUuids = 45, kExtraDoubleValues = 46, kFlowIds = 47,
                         kTerminatingFlowIds = 48, kCorrelationId = 52, kCorrelationText = 53,
-                        kCorrelationTextIid = 54;
+                        kCorrelationTextIid = 54, kGpuCorrelation = 3000;
 }
 namespace event_type {
 constexpr std::uint64_t kUnspecified = 0, kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;
+}
+namespace render_stage_field {
+constexpr std::uint32_t kEventId = 1, kDuration = 2, kQueueId = 3, kStageId = 4, kContext = 5, kExtraData = 6,
+                        kSpecifications = 7, kRenderTarget = 8, kRenderPass = 9, kSubmissionId = 10,
+                        kGpuId = 11, kCommandBuffer = 12, kQueueIid = 13, kStageIid = 14, kSubpassMask = 15,
+                        kRenderPassInstance = 16, kName = 17, kWaitIds = 18, kKernelIid = 19, kNameIid = 20,
+                        kLaunch = 21, kLogicalQueue = 22;
 }
 namespace legacy_field {
 constexpr std::uint32_t kNameIid = 1, kPhase = 2, kDurationUs = 3, kUnscopedId = 6, kIdScope = 7,
@@ -51,7 +61,9 @@ constexpr std::uint32_t kType = 1, kKeys = 2, kValues = 3, kItems = 4, kInt = 5,
 
 namespace interned_field {
 constexpr std::uint32_t kCategories = 1, kNames = 2, kAnnotationNames = 3, kSourceLocations = 4,
-                        kLogBodies = 20, kAnnotationStrings = 29, kCorrelationTexts = 43;
+                        kLogBodies = 20, kGraphicsContexts = 23, kGpuSpecifications = 24,
+                        kAnnotationStrings = 29, kCorrelationTexts = 43, kGpuCounters = 47,
+                        kComputeKernels = 1000, kComputeArgumentNames = 1001;
 }
 
 namespace descriptor_field {

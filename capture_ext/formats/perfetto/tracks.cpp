@@ -1,5 +1,6 @@
 #include "formats/perfetto/tracks.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "formats/perfetto/fields.hpp"
@@ -147,6 +148,50 @@ std::int32_t Tracks::of_async(std::int64_t pid, std::int32_t scope, std::uint64_
     Track track;
     track.kind = TrackKind::kAsync;
     track.pid = pid;
+    track.name = name;
+    found->second = add(track);
+  }
+  return found->second;
+}
+
+std::int32_t Tracks::of_queue(std::int32_t device, std::int64_t pid, std::uint64_t queue, bool interned,
+                              std::int32_t name) {
+  const auto [found, fresh] = by_queue_.try_emplace({device, pid, queue, interned, name}, 0);
+  if (fresh) {
+    Track track;
+    track.kind = TrackKind::kQueue;
+    track.gpu = true;
+    track.device = device;
+    track.pid = pid;
+    track.tid = queue <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())
+                    ? static_cast<std::int64_t>(queue)
+                    : -1;
+    track.name = name;
+    found->second = add(track);
+  }
+  return found->second;
+}
+
+std::int32_t Tracks::of_gpu_counter(std::int32_t device, std::int64_t pid, std::int32_t name,
+                                    std::int32_t unit) {
+  const auto [found, fresh] = by_gpu_counter_.try_emplace({device, pid, name, unit}, 0);
+  if (fresh) {
+    Track track;
+    track.kind = TrackKind::kCounter;
+    track.gpu = true;
+    track.device = device;
+    track.pid = pid;
+    track.name = name;
+    track.unit = unit;
+    found->second = add(track);
+  }
+  return found->second;
+}
+
+std::int32_t Tracks::of_log(std::uint32_t sequence, std::int32_t name) {
+  const auto [found, fresh] = by_log_.try_emplace(sequence, 0);
+  if (fresh) {
+    Track track;
     track.name = name;
     found->second = add(track);
   }

@@ -15,9 +15,9 @@ import numpy as np
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats import categories
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source
-from torchtrt_viz.formats.kineto import kinds as kineto_kinds
 from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
 from torchtrt_viz.formats.kineto.ids import Separated, separate_ids
@@ -76,10 +76,10 @@ def read(source: Source, options: LoadOptions) -> TraceData:
         When the content is empty or no trace; with ``options.strict`` also for any damage.
     """
     decoder = native("kineto").Decoder(
-        categories=kineto_kinds.CATEGORIES,
-        rules=kineto_kinds.NAME_RULES,
-        other=kineto_kinds.OTHER,
-        step_kind=kineto_kinds.STEP,
+        categories=categories.CATEGORIES,
+        rules=categories.NAME_RULES,
+        other=categories.OTHER,
+        step_kind=categories.STEP,
         kept_keys=list(KEPT_KEYS),
     )
     events = FileEvents(source)
