@@ -57,7 +57,7 @@ def rows(trace: Trace) -> list[tuple]:
 
 
 def codes(trace: Trace) -> dict[str, int]:
-    """What the reader warned of; that events without a category say no domain is tested in test_perfetto_places."""
+    """Warnings but that of events without a category, which test_perfetto_places tests."""
     return {w.code: w.count for w in trace.meta["warnings"] if w.code != "domain_unsaid"}
 
 

@@ -42,6 +42,13 @@ class Foreign:
     hint: str
 
 
+_XPLANE = Foreign(
+    "an XPlane of jax.profiler or TensorFlow's profiler (XSpace)",
+    "jax.profiler writes the same recording as *.trace.json.gz beside it "
+    "(plugins/profile/<run>/): load that, or open the XPlane in xprof or TensorBoard",
+)
+
+
 @dataclass(frozen=True)
 class Wire:
     """One field of a message: its number, wire type, value, content, and whether its end is missing."""
@@ -106,31 +113,29 @@ def foreign_protobuf(head: bytes, filename: str = "") -> Foreign | None:
         Its name without the folder, which settles what the content leaves open.
     """
     first = _first(head)
-    if first is None:
-        return None
-    if first.number == 1 and first.wire == LENGTH:
-        return _of_messages(head, first.content, filename)
-    if first.number == 1 and first.wire == VARINT:
-        return _of_versions(head, filename)
-    return None
+    found = None
+    if first is not None and first.number == 1 and first.wire == LENGTH:
+        found = _of_messages(head, first.content)
+    elif first is not None and first.number == 1 and first.wire == VARINT:
+        found = _of_versions(head, filename)
+    if filename.lower().endswith(".xplane.pb") and found != _XPLANE:
+        reads = "" if found is None else f"; its content reads as {found.what}"
+        return Foreign(f"by its name an XPlane of jax.profiler or TensorFlow{reads}", _XPLANE.hint)
+    return found
 
 
 def _first(data: bytes) -> Wire | None:
     return next(iter(fields(data, 1)), None) if data else None
 
 
-def _of_messages(head: bytes, first: bytes, filename: str) -> Foreign | None:
+def _of_messages(head: bytes, first: bytes) -> Foreign | None:
     """Name a file that is a list of messages of field 1."""
     inner = [field for field in fields(first, 64) if field is not None]
     if not inner:
         return None
     shape = {(field.number, field.wire) for field in inner}
     if _is_plane(inner, shape):
-        return Foreign(
-            "an XPlane of jax.profiler or TensorFlow's profiler (XSpace)",
-            "jax.profiler writes the same recording as *.trace.json.gz beside it "
-            "(plugins/profile/<run>/): load that, or open the XPlane in xprof or TensorBoard",
-        )
+        return _XPLANE
     if _is_node(inner, shape):
         return Foreign(
             "a TensorFlow GraphDef (a graph, not a run)",
@@ -163,6 +168,7 @@ def _is_node(inner: list[Wire], shape: set[tuple[int, int]]) -> bool:
     said = _text(op)
     return (
         (name.number, op.number) == (1, 2)
+        and all(_text(field) is not None for field in inner if field.number == 3)
         and bool(_text(name))
         and said is not None
         and re.fullmatch(r"_?[A-Za-z][A-Za-z0-9_>.]*", said) is not None
@@ -189,7 +195,7 @@ def _of_numbers(head: bytes) -> Foreign | None:
                 if name is not None and name.number == 1 and name.wire == LENGTH and _text(name):
                     return Foreign(
                         "a Perfetto trace configuration",
-                        "It says what to record: run it (perfetto -c CONFIG -o trace.pftrace) and load the trace",
+                        "It says what to record: run perfetto -c CONFIG -o trace.pftrace and load the trace",
                     )
         return Foreign(
             "a pprof profile (samples of call stacks, without a time axis)",

@@ -5,7 +5,8 @@ their own, and tell by the names of processes and threads: this is the one table
 Perfetto alike. The first rule that fits a row decides. What no rule fits stays what its category says.
 
 Sources of the names: XLA's and TensorFlow's trace viewer and TensorFlow 1's ``timeline.py``; Ascend's msprof
-and torch_npu; rocprof v1's ``tblextr.py``, rocprofv3's ``generatePerfetto.cpp`` and rpd's ``rpd2tracing.py``; nsys2json; libkineto.
+and torch_npu; rocprof v1's ``tblextr.py``, rocprofv3's ``generatePerfetto.cpp`` and rpd's ``rpd2tracing.py``;
+nsys2json; libkineto.
 """
 
 from __future__ import annotations

@@ -258,6 +258,11 @@ class Decoder {
     if (packet.has_chrome) take_metadata(packet.chrome);
     if (packet.has_event) return take_event(packet, sequence);
     if (is_gpu_packet(packet.other)) return take_gpu(packet, sequence);
+    if (packet.other == packet_field::kProcessTree) {
+      if (out_.tracks.describe_tree(packet.other_data, out_.strings)) return Fate::kRead;
+      note(Problem::kDamagedMessage, packet.offset);
+      return Problem::kDamagedMessage;
+    }
     if (packet.other != 0) return Fate::kUnread;
     if (packet.compressed) {
       note(Problem::kCompressed, packet.offset);

@@ -10,11 +10,11 @@ constexpr std::uint32_t kPacket = 1;
 }
 
 namespace packet_field {
-constexpr std::uint32_t kChromeEvents = 5, kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10,
-                        kTrackEvent = 11, kInternedData = 12, kSequenceFlags = 13, kStateCleared = 41,
-                        kPacketDropped = 42, kProcessDescriptor = 43, kThreadDescriptor = 44,
-                        kCompressed = 50, kClockId = 58, kDefaults = 59, kTrackDescriptor = 60,
-                        kFirstOnSequence = 87, kZstdCompressed = 133;
+constexpr std::uint32_t kProcessTree = 2, kChromeEvents = 5, kClockSnapshot = 6, kTimestamp = 8,
+                        kSequenceId = 10, kTrackEvent = 11, kInternedData = 12, kSequenceFlags = 13,
+                        kStateCleared = 41, kPacketDropped = 42, kProcessDescriptor = 43,
+                        kThreadDescriptor = 44, kCompressed = 50, kClockId = 58, kDefaults = 59,
+                        kTrackDescriptor = 60, kFirstOnSequence = 87, kZstdCompressed = 133;
 // Of GPUs, and of drivers that feed them.
 constexpr std::uint32_t kGpuCounters = 52, kGpuRenderStage = 53, kGpuLog = 63, kVulkanApi = 65,
                         kGpuMemory = 71, kGpuFrequency = 129;
@@ -69,7 +69,7 @@ constexpr std::uint32_t kCategories = 1, kNames = 2, kAnnotationNames = 3, kSour
 namespace descriptor_field {
 constexpr std::uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParent = 5, kCounter = 8,
                         kStaticName = 10, kChildOrdering = 11, kOrderRank = 12, kAtraceName = 13,
-                        kDescription = 14;
+                        kDescription = 14, kGpuTrack = 3000;
 }
 namespace process_field {
 constexpr std::uint32_t kPid = 1, kSortIndex = 3, kName = 6;

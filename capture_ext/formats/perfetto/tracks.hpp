@@ -64,6 +64,9 @@ class Tracks {
   void describe_process(Bytes message, Strings& strings);
   void describe_thread(Bytes message, Strings& strings, Sequence& sequence);
 
+  // Takes in a ProcessTree, the names of processes and threads of the whole system; false when it is damaged.
+  bool describe_tree(Bytes message, Strings& strings);
+
   Track& operator[](std::int32_t row) { return tracks_[static_cast<std::size_t>(row)]; }
   [[nodiscard]] const std::vector<Track>& all() const { return tracks_; }
   // Gives process and thread names to tracks that know only their ids; to be called at the end.

@@ -48,6 +48,7 @@ _PROBLEMS = {
     "unfinished": "slices without an end are instants with state unfinished",
 }
 _HEAD_BYTES = 1 << 16
+_EXPECTED = "packets with times, sequences, events or descriptors of tracks"
 #: Packets that hold events or describe where they lie.
 _EVENTS = frozenset({11, 43, 44, 52, 53, 60, 63, 65, 71, 129})
 _CLOCKS = {
@@ -76,6 +77,7 @@ def read_trace(source: Source, options: LoadOptions) -> TraceData:
     del data
     problems = decoded.problems()
     if decoded.packets == problems.get("damaged_packet", (0, 0))[0]:  # 0 of 0 included
+        _refuse_named(head, source)
         raise TraceFormatError(
             "no packet of the trace is whole",
             path=source.name,
@@ -103,15 +105,35 @@ def _refuse_foreign(decoded: Any, head: bytes, source: Source) -> None:
         return
     if any(field in _EVENTS for field in accounting["read"]):
         return
-    foreign = foreign_protobuf(head, source.filename)
+    _refuse_named(head, source)
     raise TraceFormatError(
         "not a Perfetto trace",
         path=source.name,
         offset=0,
-        expected="packets with times, sequences, events or descriptors of tracks",
-        found="another protobuf file" if foreign is None else foreign.what,
-        hint="Load the file that the profiler wrote" if foreign is None else foreign.hint,
+        expected=_EXPECTED,
+        found="another protobuf file",
+        hint="Load the file that the profiler wrote",
     )
+
+
+def _refuse_named(head: bytes, source: Source) -> None:
+    """Refuse a file of which it can be told what it is.
+
+    Raises
+    ------
+    TraceFormatError
+        With what it is, and what to load.
+    """
+    foreign = foreign_protobuf(head, source.filename)
+    if foreign is not None:
+        raise TraceFormatError(
+            "not a Perfetto trace",
+            path=source.name,
+            offset=0,
+            expected=_EXPECTED,
+            found=foreign.what,
+            hint=foreign.hint,
+        )
 
 
 class _Frames:

@@ -66,7 +66,13 @@ def track_places(names: TrackNames, used: NDArray[np.bool_]) -> list[Place | Non
     asked: list[tuple[str | None, str | None, str]] = [(None, None, "")] * len(used)
     for index in np.flatnonzero(used).tolist():
         asked[index] = _telling(names, index)
-    return places_of(asked)
+    places = places_of(asked)
+    for index in np.flatnonzero(used).tolist():
+        gpu = names.gpu(index)
+        if places[index] is None and gpu is not None:
+            device = gpu if gpu >= 0 else None
+            places[index] = Place("perfetto", GPU, None, device=device, stream=names.own(index))
+    return places
 
 
 def _telling(names: TrackNames, index: int) -> tuple[str | None, str | None, str]:

@@ -1,9 +1,9 @@
 """Telling a Perfetto protobuf trace by its first bytes.
 
 A trace is a run of ``packet`` fields (number 1, length-delimited: byte 0x0A), and a packet a message of
-fields whose numbers and wire types are known. Other protobuf files are lists of messages of field 1 too, and a
-newline is 0x0A: packets have to hold together with the messages inside them, and one of the first has to bear
-what only packets bear, a time, a sequence, an event or a descriptor.
+fields whose numbers and wire types are known. Other protobuf files are lists of messages of field 1 too, and
+a newline is 0x0A: packets have to hold together with the messages inside them, and one of the first has to
+bear what only packets bear, a time, a sequence, an event or a descriptor.
 """
 
 from __future__ import annotations

@@ -87,6 +87,13 @@ class TrackNames:
         """Return the name of the process, None where there is none."""
         return self.process_of(index)[1]
 
+    def gpu(self, index: int) -> int | None:
+        """Return the number of the GPU that a track is said to be of, -1 for one without a number."""
+        for at in self._chain(index):
+            if self.number("gpu", at):
+                return self.number("device", at)
+        return None
+
     def is_lane(self, index: int) -> bool:
         """Whether the track is no thread's and no process's: what runs there is for its writer to say."""
         return self.number("kind", index) in (_CUSTOM, _ASYNC, _SEQUENCE)
