@@ -24,7 +24,7 @@ from perfetto_messages import (
     thread,
     varint,
 )
-from perfetto_traces import some_trace
+from perfetto_traces import some_gpu_trace, some_trace
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.files import load
@@ -150,8 +150,9 @@ def test_what_is_left_out_has_its_reason(read):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_generated_traces(read, seed):
-    data = some_trace(seed)
+@pytest.mark.parametrize("made", [some_trace, some_gpu_trace])
+def test_generated_traces(read, made, seed):
+    data = made(seed)
     check(data, read(data).meta["accounting"])
 
 

@@ -1,9 +1,10 @@
-"""A Perfetto trace of several sequences with most of what writers do."""
+"""Perfetto traces of several sequences with most of what writers do."""
 
 from __future__ import annotations
 
 import random
 
+from perfetto_gpu import context, counter_spec, counters, interned_gpu, specification, stage
 from perfetto_messages import (
     BEGIN,
     COUNTER,
@@ -78,4 +79,38 @@ def some_trace(seed: int) -> bytes:
     for _ in range(open_slices):
         now += 50
         out.append(mark(now, event(END, track=2), flags=2))
+    return b"".join(out)
+
+
+def some_gpu_trace(seed: int) -> bytes:
+    """Work and counters of two sequences that give the same ids to other names, and submissions."""
+    rng = random.Random(seed)
+    stages = ("gemm", "softmax", "copy")
+    out = [
+        interned_gpu(
+            context(1, 42),
+            specification(1, f"queue {sequence}"),
+            *(specification(2 + i, f"{name} {sequence}") for i, name in enumerate(stages)),
+            sequence=sequence,
+        )
+        for sequence in (1, 2)
+    ]
+    described = counter_spec(1, "utilisation", [37]) + counter_spec(2, "power", [29])
+    out.append(counters(0, {}, descriptor=described))
+    now = 1_000
+    for i in range(80):
+        now += rng.randrange(1, 500)
+        sequence = rng.choice((1, 2))
+        choice = rng.random()
+        if choice < 0.6:
+            dur = rng.randrange(1, 2_000)
+            out.append(
+                stage(now, dur, event=i, queue=1, stage=rng.randrange(2, 5), context=1, sequence=sequence)
+            )
+        elif choice < 0.8:
+            out.append(counters(now, {1: rng.randrange(100), 2: rng.random()}))
+        elif choice < 0.9:
+            out.append(packet({8: now, 71: message({1: 0, 2: 42, 3: rng.randrange(1 << 30)})}))
+        else:
+            out.append(packet({8: now, 65: field(2, message({1: 30, 2: 42, 3: 43, 6: i}))}))
     return b"".join(out)
