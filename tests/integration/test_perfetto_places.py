@@ -9,7 +9,7 @@ from perfetto_messages import BEGIN, END, annotation, event, mark, message, pack
 
 from torchtrt_viz.files import load
 from torchtrt_viz.formats.perfetto.writer import write_perfetto
-from torchtrt_viz.formats.producers import GPU, place_of
+from torchtrt_viz.formats.producers.rules import GPU, place_of
 from torchtrt_viz.model.schema import KINDS
 from torchtrt_viz.trace import Trace
 

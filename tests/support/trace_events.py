@@ -8,7 +8,7 @@ from typing import Any
 
 import torchtrt_viz as tv
 from torchtrt_viz._native import native
-from torchtrt_viz.formats import categories
+from torchtrt_viz.formats.producers import categories
 from torchtrt_viz.trace import Trace
 
 __all__ = ["complete", "decode", "load_events", "load_text", "warned"]

@@ -9,7 +9,7 @@ from perfetto_messages import BEGIN, END, event, field, mark, message, packet, t
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.files import load
-from torchtrt_viz.formats.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
 from torchtrt_viz.formats.perfetto.sniff import looks_like_perfetto
 
 

@@ -339,3 +339,21 @@ unwanted = {{"torch", "plotly", "IPython"}} | {{"torchtrt_viz.formats." + room f
 assert not unwanted & set(sys.modules), unwanted & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_top_level_keys_that_are_passed_over_are_accounted_for(tmp_path: Path) -> None:
+    text = (
+        '{"mine": {"a": "}"}, "schemaVersion": 1, "n": 12 , "traceEvents": '
+        '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}], "samples": [{"sf": 1}], '
+        '"systemTraceEvents": ""}'
+    )
+    trace = load_text(tmp_path, text)
+    assert trace.meta["accounting"]["keys_passed_over"] == {
+        "mine": len('{"a": "}"}'),
+        "n": 2,
+        "samples": len('[{"sf": 1}]'),
+        "systemTraceEvents": 2,
+    }
+    assert [w.message for w in trace.meta["warnings"] if w.code == "unread_key"] == [
+        "'samples' holds records of another form (11 bytes), not read"
+    ]

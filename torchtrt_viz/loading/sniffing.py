@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats import recognise
-from torchtrt_viz.formats.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
 from torchtrt_viz.formats.io.source import Source
 
 __all__ = ["sniff", "sniff_head"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtrt_viz.formats.categories import CATEGORIES, OTHER
-from torchtrt_viz.formats.producers import GPU, MEASURED, Place, places_of
-from torchtrt_viz.formats.work_names import kind_on_device, kind_on_host
+from torchtrt_viz.formats.producers.categories import CATEGORIES, OTHER
+from torchtrt_viz.formats.producers.rules import GPU, MEASURED, Place, places_of
+from torchtrt_viz.formats.producers.work_names import kind_on_device, kind_on_host
 from torchtrt_viz.model.schema import KINDS
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ class Placed:
     derived: int
 
 
-def lane_places(lanes: Sequence[Lane], labels: Labels) -> list[Place | None]:
+def lane_places(
+    lanes: Sequence[Lane], labels: Labels, categories: Iterable[str | None]
+) -> list[Place | None]:
     """Ask the names of each lane: those of the metadata, else the ids as they stand in the file."""
 
     def names(lane: Lane) -> tuple[str | None, str | None, str]:
@@ -51,7 +53,9 @@ def lane_places(lanes: Sequence[Lane], labels: Labels) -> list[Place | None]:
         of_thread = labels.threads.get((process, thread), ("", None))[0]
         return name or process, of_thread or thread, of_process
 
-    return places_of(names(lane) for lane in lanes)
+    return places_of(
+        (names(lane) for lane in lanes), categorised=any(name in CATEGORIES for name in categories)
+    )
 
 
 def place_events(

@@ -11,11 +11,11 @@ import numpy as np
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
 from torchtrt_viz.formats.perfetto.accounting import accounting_of, unread_in_words
 from torchtrt_viz.formats.perfetto.codes import distinct_codes
 from torchtrt_viz.formats.perfetto.own_fields import OwnMetadata, read_own
-from torchtrt_viz.formats.perfetto.places import Placed, place, track_places
+from torchtrt_viz.formats.perfetto.places import Placed, place, says_domain, track_places
 from torchtrt_viz.formats.perfetto.sniff import looks_like_perfetto
 from torchtrt_viz.formats.perfetto.tracks import TrackNames, TrackTable
 from torchtrt_viz.formats.perfetto.unpack import unpack
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.formats.io.options import LoadOptions
     from torchtrt_viz.formats.io.source import Source
-    from torchtrt_viz.formats.producers import Place
+    from torchtrt_viz.formats.producers.rules import Place
 
 __all__ = ["read_trace"]
 
@@ -161,7 +161,10 @@ class _Frames:
         """Return the trace."""
         own = self._own
         shift, base = self._time_axis()
-        places = None if own is not None else track_places(self._names_of_tracks, self._used)
+        places = None
+        if own is None:
+            categorised = says_domain(self._spans["category"], self._strings)
+            places = track_places(self._names_of_tracks, self._used, categorised=categorised)
         placed = place(self._spans, self._strings, places)
         points = place(self._instants, self._strings, places)
         row_of, tracks = self._tracks(placed.domain, points.domain, places)

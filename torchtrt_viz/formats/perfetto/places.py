@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtrt_viz.formats.categories import CATEGORIES, OTHER
 from torchtrt_viz.formats.perfetto.codes import distinct_codes
-from torchtrt_viz.formats.producers import GPU, HOST, MEASURED, Place, place_of, places_of
-from torchtrt_viz.formats.work_names import kind_by_rules, kind_on_device, kind_on_host
+from torchtrt_viz.formats.producers.categories import CATEGORIES, OTHER
+from torchtrt_viz.formats.producers.rules import GPU, HOST, MEASURED, Place, place_of, places_of
+from torchtrt_viz.formats.producers.work_names import kind_by_rules, kind_on_device, kind_on_host
 from torchtrt_viz.model import schema
 
 if TYPE_CHECKING:
     from torchtrt_viz.formats.perfetto.tracks import TrackNames
 
-__all__ = ["Placed", "classify", "place", "track_places"]
+__all__ = ["Placed", "classify", "place", "says_domain", "track_places"]
 
 _UNSAID = -1
 _OTHER = OTHER[0]
@@ -61,12 +61,21 @@ def classify(category: str) -> tuple[int, int]:
     return kind, domain
 
 
-def track_places(names: TrackNames, used: NDArray[np.bool_]) -> list[Place | None]:
-    """Return what the names of each of the decoder's tracks say; None for those that are not in use."""
+def says_domain(category: NDArray[np.int32], strings: list[str]) -> bool:
+    """Tell whether the category of any event says where it ran."""
+    distinct, _ = distinct_codes(category)
+    return any(code >= 0 and classify(strings[code])[1] != _UNSAID for code in distinct)
+
+
+def track_places(names: TrackNames, used: NDArray[np.bool_], *, categorised: bool) -> list[Place | None]:
+    """Return what the names of each of the decoder's tracks say; None for those that are not in use.
+
+    ``categorised`` says whether categories of the file are known: some names count only where none is.
+    """
     asked: list[tuple[str | None, str | None, str]] = [(None, None, "")] * len(used)
     for index in np.flatnonzero(used).tolist():
-        asked[index] = _telling(names, index)
-    places = places_of(asked)
+        asked[index] = _telling(names, index, categorised)
+    places = places_of(asked, categorised=categorised)
     for index in np.flatnonzero(used).tolist():
         gpu = names.gpu(index)
         if places[index] is None and gpu is not None:
@@ -75,13 +84,13 @@ def track_places(names: TrackNames, used: NDArray[np.bool_]) -> list[Place | Non
     return places
 
 
-def _telling(names: TrackNames, index: int) -> tuple[str | None, str | None, str]:
+def _telling(names: TrackNames, index: int, categorised: bool) -> tuple[str | None, str | None, str]:
     """Find the pair of names that tells: process and track, a track above and this one, this one alone."""
     own = names.own(index)
     above = names.above(index)
     pairs = [(names.process(index), own), *((name, own) for name in above), (own, None)]
     for process, thread in pairs:
-        if place_of(process, thread) is not None:
+        if place_of(process, thread, categorised=categorised) is not None:
             return process, thread, ""
     return None, None, ""
 

@@ -8,7 +8,7 @@ bear what only packets bear, a time, a sequence, an event or a descriptor.
 
 from __future__ import annotations
 
-from torchtrt_viz.formats.foreign_protobuf import LENGTH, VARINT, Wire, fields, foreign_protobuf, varint
+from torchtrt_viz.formats.io.foreign_protobuf import LENGTH, VARINT, Wire, fields, foreign_protobuf, varint
 
 __all__ = ["looks_like_perfetto"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtrt_viz.formats.producers import GPU
+from torchtrt_viz.formats.producers.rules import GPU
 from torchtrt_viz.model import schema
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from torchtrt_viz.formats.producers import Place
+    from torchtrt_viz.formats.producers.rules import Place
 
 __all__ = ["TrackNames", "TrackTable"]
 

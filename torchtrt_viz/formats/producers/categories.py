@@ -1,10 +1,11 @@
 """What the categories and names of trace events mean: the kind of work, and where its time is spent.
 
 One table for JSON and Perfetto alike. Categories are those of libkineto's activity types (and of its ports to
-other devices), of the exporters before it (PyTorch 1.8 to 1.11: Operator, Runtime, Kernel, ...), and of AMD's
-and Intel's tools: rocprofv3 (``perfetto_category.hpp`` of rocprofiler-sdk) and ROCm Systems Profiler, which
-puts ``rocm_`` before the same names (``categories.h`` of rocprofiler-systems). A category that is not listed
-says nothing: its events are ``other``, on the host unless their arguments or the names of their rows tell.
+other devices), of the exporters before it (PyTorch 1.8 to 1.11: Operator, Runtime, Kernel, ...), of AMD's and
+Intel's tools, of ONNX Runtime (Session, Node, Kernel, Api), Paddle and VizTracer (FEE), of rocprofv3
+(``perfetto_category.hpp`` of rocprofiler-sdk) and of ROCm Systems Profiler, which puts ``rocm_`` before the
+same names (``categories.h`` of rocprofiler-systems). A category that is not listed says nothing: its events
+are ``other``, on the host unless their arguments or the names of their row name a device.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ def _table(kind: str, domain: int, categories: str) -> dict[str, tuple[int, int]
 
 #: Category -> (code of the kind, 0 host, 1 GPU, -1 not said).
 CATEGORIES: dict[str, tuple[int, int]] = {
-    **_table("operator", HOST, "cpu_op Operator operator"),
-    **_table("annotation", HOST, "user_annotation"),
+    **_table("operator", HOST, "cpu_op Operator operator OperatorInner PythonOp Node"),
+    **_table(
+        "annotation", HOST, "user_annotation Session ProfileStep Dataloader PythonUserDefined UserDefined"
+    ),
     **_table(
         "annotation", GPU, "gpu_user_annotation mlu_user_annotation gcu_user_annotation GCU_USER_ANNOTATION"
     ),
@@ -38,7 +41,8 @@ CATEGORIES: dict[str, tuple[int, int]] = {
         "runtime",
         HOST,
         "cuda_runtime cuda_driver hip_runtime Runtime runtime driver xpu_runtime xpu_driver mtia_runtime "
-        "glow_runtime mlu_runtime gcu_runtime gcu_driver privateuse1_runtime privateuse1_driver",
+        "glow_runtime mlu_runtime gcu_runtime gcu_driver privateuse1_runtime privateuse1_driver "
+        "musa_runtime musa_driver Api CudaRuntime",
     ),
     **_table("kernel", GPU, "kernel_dispatch rocm_kernel_dispatch"),
     **_table("memcpy", GPU, "memory_copy rocm_memory_copy"),
@@ -50,7 +54,7 @@ CATEGORIES: dict[str, tuple[int, int]] = {
     ),
     **_table("annotation", HOST, "marker_api rocm_marker_api"),
     **_table("memory", HOST, "memory_allocation rocm_memory_allocation"),
-    **_table("python", HOST, "python_function"),
+    **_table("python", HOST, "python_function FEE"),
     **_table("communication", UNSAID, "collective_comm"),
     # CUPTI's synchronisation records last as long as the host call that waits, whatever lane they are put on.
     **_table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchtrt_viz.formats.categories import NAME_RULES
+from torchtrt_viz.formats.producers.categories import NAME_RULES
 from torchtrt_viz.model.schema import KINDS
 
 __all__ = ["kind_by_rules", "kind_on_device", "kind_on_host"]
