@@ -30,7 +30,7 @@ nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text
 
 constexpr const char* kProblems[] = {"truncated",      "damaged_packet", "damaged_message", "missing_state",
                                      "missing_string", "no_time",        "other_clock",     "legacy_phase",
-                                     "compressed",     "no_value"};
+                                     "compressed",     "no_value",       "legacy_flow"};
 static_assert(std::size(kProblems) == static_cast<std::size_t>(pf::Problem::kCount));
 
 nb::dict tracks_of(const pf::Trace& trace) {

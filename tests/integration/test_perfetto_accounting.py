@@ -149,6 +149,12 @@ def test_what_is_left_out_has_its_reason(read):
     assert "unread_packets" not in codes(trace)
 
 
+def test_flows_that_are_not_read_are_said(read):
+    legacy = field(6, message({8: 77, 13: 2}))
+    trace = read(mark(1, event(BEGIN, "a", track=1) + legacy) + mark(2, event(END, track=1)), strict=True)
+    assert codes(trace) == {"legacy_flow": 1}
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("made", [some_trace, some_gpu_trace])
 def test_generated_traces(read, made, seed):

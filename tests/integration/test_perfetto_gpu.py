@@ -348,6 +348,19 @@ def test_times_of_work_on_another_clock(read):
     assert packets == {"no data": 1, "track_event": 2, "gpu_counter_event": 1}
 
 
+def test_the_clock_of_the_defaults_of_a_sequence(read):
+    trace = read(
+        snapshot({6: 1_000, 64: 10}, c64=(10, False))
+        + packet({12: b"", 59: message({58: 64}), 13: 1})
+        + interned_gpu(specification(1, "q"), specification(2, "k"), flags=0)
+        + stage(13, 5, event=1, queue=1, stage=2)
+        + packet({8: 1_000, 60: message({1: 9, 2: "t"})}, 2)
+        + mark(1_000, event(BEGIN, "host", track=9), sequence=2)
+        + mark(1_010, event(END, track=9), sequence=2)
+    )
+    assert work(trace) == [("k", "kernel", 30, 5, "q")]  # 3 ticks of 10 ns behind the snapshot
+
+
 def test_durations_that_do_not_fit_are_left_out(read):
     trace = read(
         NAMES + stage(10, 2**63, event=1, queue=1, stage=2) + stage(20, 5, event=2, queue=1, stage=2)

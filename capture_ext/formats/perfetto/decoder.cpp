@@ -381,6 +381,7 @@ class Decoder {
       note(Problem::kNoTime, packet.offset);
       return Problem::kNoTime;
     }
+    if (event_.legacy && event_.legacy->binds) note(Problem::kLegacyFlow, packet.offset);
     packet_bytes_ = packet.bytes;
     begin_event(packet, off_clock);
     const std::size_t counters = out_.counters.ts.size();

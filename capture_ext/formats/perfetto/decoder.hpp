@@ -33,6 +33,7 @@ enum class Problem : std::uint8_t {
   kUnusedLegacyPhase,  // an event of a legacy phase that is not read
   kCompressed,         // packets inside of packets, which the caller should have unpacked
   kNoValue,            // a counter's event without a value
+  kLegacyFlow,         // an event's end of a flow in the trace-event format's form, which is not read
   kCount,
 };
 

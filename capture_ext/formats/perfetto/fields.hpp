@@ -46,7 +46,7 @@ constexpr std::uint32_t kEventId = 1, kDuration = 2, kQueueId = 3, kStageId = 4,
                         kLaunch = 21, kLogicalQueue = 22;
 }
 namespace legacy_field {
-constexpr std::uint32_t kNameIid = 1, kPhase = 2, kDurationUs = 3, kUnscopedId = 6, kIdScope = 7,
+constexpr std::uint32_t kNameIid = 1, kPhase = 2, kDurationUs = 3, kUnscopedId = 6, kIdScope = 7, kBindId = 8,
                         kLocalId = 10, kGlobalId = 11, kPid = 18, kTid = 19;
 }
 

@@ -43,6 +43,9 @@ LegacyEvent read_legacy(Bytes message, const Interned* interned, Strings& string
         legacy.local = true;
         legacy.id = fields.value();
         break;
+      case legacy_field::kBindId:
+        legacy.binds = true;
+        break;
       case legacy_field::kIdScope:
         legacy.scope = strings.code(fields.text());
         break;

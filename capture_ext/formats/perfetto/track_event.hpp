@@ -38,6 +38,7 @@ struct LegacyEvent {
   std::int32_t scope = kNone;
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> tid;
+  bool binds = false;  // it is an end of a flow of the trace-event format
 };
 
 struct TrackEvent {

@@ -43,6 +43,7 @@ _PROBLEMS = {
     "other_clock": "events on clocks that no snapshot relates to the trace's were left out",
     "legacy_phase": "legacy events of phases that are not read",
     "compressed": "compressed packets inside of compressed packets were left out",
+    "legacy_flow": "flows in the form of the trace-event format (bind_id) were not read",
     "no_value": "events of counters without a value were left out",
     "end_without_begin": "ends of slices that never began were left out",
     "unfinished": "slices without an end are instants with state unfinished",
@@ -51,6 +52,8 @@ _HEAD_BYTES = 1 << 16
 _EXPECTED = "packets with times, sequences, events or descriptors of tracks"
 #: Packets that hold events or describe where they lie.
 _EVENTS = frozenset({11, 43, 44, 52, 53, 60, 63, 65, 71, 129})
+#: Nothing is damaged: the trace holds more than is read.
+_WHOLE = frozenset({"legacy_flow"})
 _CLOCKS = {
     1: "realtime (Unix time)",
     2: "realtime, coarse",
@@ -88,7 +91,11 @@ def read_trace(source: Source, options: LoadOptions) -> TraceData:
         )
     _refuse_foreign(decoded, head, source)
     for code, (count, offset) in problems.items():
-        options.repaired(Repair(code, _PROBLEMS[code], source.name, offset, count))
+        found = Repair(code, _PROBLEMS[code], source.name, offset, count)
+        if code in _WHOLE:
+            options.warnings.append(found)
+        else:
+            options.repaired(found)
     return _Frames(decoded, source, options).trace()
 
 
