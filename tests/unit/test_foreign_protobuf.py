@@ -119,6 +119,7 @@ def test_traces_are_traces():
         packet({11: event(BEGIN, "a")}, None),
         packet({36: bytes(16)}, None),
         packet({33: CONFIG}),
+        packet({128: message({1: message({1: "NVIDIA H200"})})}, None),
     ):
         assert looks_like_perfetto(data)
         assert foreign_protobuf(data) is None

@@ -108,7 +108,8 @@ def _refuse_foreign(decoded: Any, head: bytes, source: Source) -> None:
         With what the file is, where that can be told.
     """
     accounting = decoded.accounting()
-    if accounting["identified"] and looks_like_perfetto(head):
+    damaged = accounting["left_out"].get("damaged_packet", (0, 0))[0]
+    if looks_like_perfetto(head) or (damaged and accounting["identified"]):
         return
     if any(field in _EVENTS for field in accounting["read"]):
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BOOKKEEPING", "EVENT_TYPES", "kind_of"]
+__all__ = ["BOOKKEEPING", "EVENT_TYPES", "KNOWN", "kind_of"]
 
 _NAMES = {
     0: "no data",
@@ -110,6 +110,7 @@ _NAMES = {
     900: "for_testing",
 }
 
+KNOWN = frozenset(_NAMES)
 #: What describes the recording and its machine, and holds nothing that happened in the program.
 BOOKKEEPING = frozenset(
     {

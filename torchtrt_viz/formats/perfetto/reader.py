@@ -5,11 +5,11 @@ annotations, process, thread, custom and counter tracks, interned strings, defau
 each sequence, relative and absolute times in every clock that snapshots relate, and compressed packets.
 
 Of GPUs, render stages (``GpuRenderStageEvent``) are spans of domain gpu on the stream of their hardware
-queue, with the most exact name that there is: the event's own, the compute kernel's, the stage's; one without a
-duration is an instant. ``correlation`` and flows lead from the call that submitted them, where the trace says
-it (``gpu_correlation``, ``vkQueueSubmit``). Counters (``GpuCounterEvent``) keep time and value as sampled,
-which by Perfetto's convention is the value of the time since the sample before; units are those of the
-descriptor. The GPU's memory and frequency are counters too, its log is instants.
+queue, with the most exact name that there is: the event's own, the compute kernel's, the stage's; one
+without a duration is an instant. ``correlation`` and flows lead from the call that submitted them, where the
+trace says it (``gpu_correlation``, ``vkQueueSubmit``). Counters (``GpuCounterEvent``) keep time and value as
+sampled, which by Perfetto's convention is the value of the time since the sample before; units are those of
+the descriptor. The GPU's memory and frequency are counters too, its log is instants.
 
 Perfetto does not say where a slice ran. Categories and the names of tracks, threads and processes tell host
 from GPU; where neither does, the warning ``domain_unsaid`` has the number of slices that were taken as the

@@ -9,6 +9,7 @@ bear what only packets bear, a time, a sequence, an event or a descriptor.
 from __future__ import annotations
 
 from torchtrt_viz.formats.io.foreign_protobuf import LENGTH, VARINT, Wire, fields, foreign_protobuf, varint
+from torchtrt_viz.formats.perfetto.packet_kinds import KNOWN
 
 __all__ = ["looks_like_perfetto"]
 
@@ -27,8 +28,9 @@ _SCALARS = {
     98: VARINT,
 }
 _BYTES = frozenset({36, 50, 133})
-#: What marks a packet: timestamp, sequence, event, interned data, configuration, descriptors, ...
-_MARKS = frozenset({8, 10, 11, 12, 33, 35, 36, 43, 44, 50, 59, 60, 69, 89, 133})
+#: What marks a packet: timestamp, sequence, event, interned data, and what has a number so high that other
+#: files, whose messages number their fields from 1, do not get there.
+_MARKS = frozenset({8, 10, 11, 12, 59, *(number for number in KNOWN if number >= 33)})
 _LAST_FIELD = 1999
 _SHORT = 1 << 12
 _MOST_PACKETS = 256
