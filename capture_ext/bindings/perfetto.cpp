@@ -28,15 +28,15 @@ pf::Bytes view_of(const nb::bytes& bytes) {
 
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-constexpr const char* kProblems[] = {"truncated",     "damaged_packet", "damaged_message",
-                                     "missing_state", "missing_string", "no_time",
-                                     "other_clock",   "legacy_phase",   "compressed"};
+constexpr const char* kProblems[] = {"truncated",      "damaged_packet", "damaged_message", "missing_state",
+                                     "missing_string", "no_time",        "other_clock",     "legacy_phase",
+                                     "compressed",     "no_value",       "legacy_flow"};
 static_assert(std::size(kProblems) == static_cast<std::size_t>(pf::Problem::kCount));
 
 nb::dict tracks_of(const pf::Trace& trace) {
   std::vector<std::uint64_t> uuid, parent;
-  std::vector<std::uint8_t> kind;
-  std::vector<std::int32_t> name, process_name, thread_name, unit, description;
+  std::vector<std::uint8_t> kind, gpu;
+  std::vector<std::int32_t> device, name, process_name, thread_name, unit, description;
   std::vector<std::int64_t> pid, tid, order;
   for (const pf::Track& track : trace.tracks.all()) {
     uuid.push_back(track.uuid);
@@ -50,6 +50,8 @@ nb::dict tracks_of(const pf::Trace& trace) {
     pid.push_back(track.pid);
     tid.push_back(track.tid);
     order.push_back(track.order);
+    gpu.push_back(track.gpu ? 1 : 0);
+    device.push_back(track.device);
   }
   nb::dict out;
   out["uuid"] = give(std::move(uuid));
@@ -63,6 +65,8 @@ nb::dict tracks_of(const pf::Trace& trace) {
   out["pid"] = give(std::move(pid));
   out["tid"] = give(std::move(tid));
   out["order"] = give(std::move(order));
+  out["gpu"] = give(std::move(gpu));
+  out["device"] = give(std::move(device));
   return out;
 }
 
@@ -85,6 +89,7 @@ class Decoded {
     out["dur_ns"] = give(std::move(s.dur));
     out["correlation"] = give(std::move(s.correlation));
     out["external_id"] = give(std::move(s.external_id));
+    out["corr_id"] = give(std::move(s.corr_id));
     out["iteration"] = give(std::move(s.iteration));
     out["run"] = give(std::move(s.run));
     return out;
@@ -134,9 +139,35 @@ class Decoded {
     return out;
   }
 
-  nb::dict other_packets() const {
+  nb::dict accounting() const {
+    const pf::Accounting& a = trace_.accounting;
+    const auto by = [](const auto& counts, auto&& name) {
+      nb::dict out;
+      for (const auto& [key, count] : counts) {
+        if (count.packets > 0) out[name(key)] = nb::make_tuple(count.packets, count.bytes);
+      }
+      return out;
+    };
+    const auto number = [](auto key) { return nb::int_(key); };
+    nb::dict left_out;
+    for (std::size_t i = 0; i < std::size(kProblems); ++i) {
+      if (a.left_out[i].packets > 0)
+        left_out[kProblems[i]] = nb::make_tuple(a.left_out[i].packets, a.left_out[i].bytes);
+    }
     nb::dict out;
-    for (const auto& [field, count] : trace_.other_packets) out[nb::int_(field)] = nb::int_(count);
+    out["read"] = by(a.read, number);
+    out["unread"] = by(a.unread, number);
+    out["unread_events"] = by(a.unread_events, number);
+    out["unread_phases"] = by(a.unread_phases, [](char phase) {
+      const auto byte = static_cast<unsigned char>(phase);
+      return byte >= 0x21 && byte < 0x7F ? nb::str(&phase, 1) : nb::str(std::to_string(byte).c_str());
+    });
+    out["other_fields"] = by(a.other_fields, number);
+    out["left_out"] = left_out;
+    out["lost_ends"] = nb::make_tuple(trace_.slices.ends_without_begin, trace_.slices.bytes_of_lost_ends);
+    out["cut_bytes"] = a.cut_bytes;
+    out["bytes"] = a.bytes;
+    out["identified"] = a.identified;
     return out;
   }
 
@@ -334,8 +365,8 @@ NB_MODULE(perfetto, m) {
       .def("flows", &Decoded::flows, "Columns of flows between rows of the spans.")
       .def("tracks", &Decoded::tracks, "Columns of the tracks.")
       .def("problems", &Decoded::problems, "Problem -> (how often, byte offset of the first or None).")
-      .def("other_packets", &Decoded::other_packets,
-           "Field number of TracePacket -> packets that are not read.")
+      .def("accounting", &Decoded::accounting,
+           "What became of every packet, as (packets, bytes) by field of TracePacket or by problem.")
       .def("metadata", &Decoded::metadata, "(name, text) of the trace's metadata.")
       .def("span_arguments", &Decoded::span_arguments, nb::arg("rows"), "JSON object of each span, as bytes.")
       .def("instant_arguments", &Decoded::instant_arguments, nb::arg("rows"),

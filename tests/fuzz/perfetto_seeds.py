@@ -10,6 +10,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+from perfetto_gpu import (
+    ARGUMENT_NAMES,
+    COUNTERS,
+    KERNELS,
+    context,
+    counter_spec,
+    counters,
+    interned_gpu,
+    specification,
+    stage,
+)
 from perfetto_messages import (
     BEGIN,
     COUNTER,
@@ -67,6 +78,41 @@ def seeds() -> dict[str, bytes]:
         "nested": mark(1, event(BEGIN, "a", track=1, extra=nested)) + mark(2, event(END, track=1)),
         "lost": packet({42: True}) + mark(2, event(INSTANT, 1, track=1), flags=2),
         "compressed": compressed(slices) + track(5, "lane", parent=1),
+        "stages": interned_gpu(
+            context(1, 42),
+            specification(1, "queue", description="d"),
+            specification(2, "gemm"),
+            field(KERNELS, message({1: 3, 2: "k", 3: "k()", 4: "sm", 5: message({1: 4, 4: 64})})),
+            field(ARGUMENT_NAMES, message({1: 4, 2: "registers"})),
+        )
+        + mark(5, event(BEGIN, "launch", track=1, extra=field(3000, field(1, 7)) + annotation("corr_id", 3)))
+        + mark(9, event(END, track=1))
+        + stage(10, 20, event=7, queue=1, stage=2, context=1, gpu=0, submission=9, kernel=3, target=500)
+        + stage(40, 5, event=8, queue=1, stage=2, waits=[7], name="n", launch=message({1: message({1: 8})}))
+        + packet({8: 41, 65: field(2, message({1: 3, 2: 42, 3: 43, 6: 9}))})
+        + packet({65: field(1, message({1: 42, 3: 24, 4: 500, 5: "target"}))}),
+        "stages_2019": packet(
+            {
+                8: 1,
+                53: field(7, message({1: message({1: 5, 2: 7}), 2: message({1: "q"}), 3: message({1: "s"})})),
+            }
+        )
+        + stage(10, 20, event=1, old_queue=0, old_stage=0, flags=0, extra=message({1: "a", 2: "b"})),
+        "gpu_counters": counters(1, {}, descriptor=counter_spec(1, "c", [37], [22, 22]), gpu=1)
+        + counters(2, {1: 5, 2: 0.5})
+        + interned_gpu(field(COUNTERS, message({1: 3, 2: counter_spec(1, "own", [29]), 3: 2})))
+        + counters(3, {1: 7}, iid=3)
+        + packet({8: 4, 71: message({1: 0, 2: 42, 3: 600})})
+        + packet({8: 4, 129: message({1: 1, 2: 900})})
+        + packet({8: 5, 63: message({1: 4, 2: "tag", 3: "said"})}),
+        "process_tree": packet(
+            {2: message({1: [message({1: 7, 3: "app"})], 2: [message({1: 8, 2: "worker", 3: 7})]})}
+        )
+        + packet({60: message({1: 1, 4: message({1: 7, 2: 8}), 3000: message({1: 2})})})
+        + mark(1, event(BEGIN, "a", track=1))
+        + mark(2, event(5, track=1))
+        + mark(3, event(END, track=1))
+        + packet({1: b"\x08\x01"}),
         "metadata": packet({5: field(2, message({1: "torchtrt_viz", 2: '{"version":1}'}))}),
     }
 

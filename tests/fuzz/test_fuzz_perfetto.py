@@ -67,6 +67,10 @@ while time.monotonic() < until:
         assert (trace.spans["dur_ns"] >= 0).all()
         assert trace.spans["track"].between(0, max(len(trace.tracks) - 1, 0)).all()
         assert not trace.spans["name"].isna().any()
+        counted = trace.meta["accounting"]
+        others = sum(counted["left_out"].values()) + sum(counted["unread"].values())
+        assert counted["in_file"] == counted["read"] + others == trace.meta["packets"]
+        assert len(trace.spans) + len(trace.instants) + len(trace.counters) or trace.meta["warnings"]
         loaded += 1
     except TraceFormatError as error:
         assert error.offset is not None, error
@@ -128,6 +132,7 @@ def test_coverage_guided_for_a_short_while(root: Path, tmp_path: Path) -> None:
         "-timeout=10",
         "-rss_limit_mb=1024",
         "-print_final_stats=1",
+        f"-dict={source}/tests/fuzz/perfetto.dict",
     ]
     done = subprocess.run(
         [str(harness), *limits, f"-artifact_prefix={tmp_path}/", str(found), str(seeds)],

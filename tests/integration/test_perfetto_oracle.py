@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 from perfetto_messages import (
     BEGIN,
-    COUNTER,
     END,
-    INSTANT,
     annotation,
-    compressed,
-    counter,
     event,
-    field,
-    fixed64,
-    interned,
     mark,
-    message,
-    packet,
-    process,
-    snapshot,
-    thread,
-    track,
 )
 from perfetto_oracle import ask, engine_folder, problems
+from perfetto_traces import some_gpu_trace, some_trace
 from trace_builder import Builder
 
 from torchtrt_viz.files import load
@@ -50,61 +37,6 @@ FLOWS = (
 @pytest.fixture(autouse=True)
 def _engine() -> Path:
     return engine_folder()
-
-
-def some_trace(seed: int) -> bytes:
-    """A trace of several sequences with most of what writers do, in a random order of features."""
-    random.seed(seed)
-    out = [
-        process(1, 42, "model"),
-        thread(2, 1, 42, 43, "main"),
-        thread(3, 1, 42, 44, "worker"),
-        track(4, "GPU lane"),
-        counter(5, "memory", unit=3),
-        counter(6, "steps", unit=2, incremental=True, multiplier=2),
-        snapshot({6: 1_000_000, 3: 5_000_000, 1: 1_700_000_000_000_000_000}),
-        interned(
-            {1: {1: "cpu_op", 2: "kernel"}, 2: {i: f"op{i}" for i in range(1, 6)}, 3: {1: "size"}}, sequence=1
-        ),
-        interned({1: {1: "runtime"}, 2: {1: "launch"}}, sequence=2),
-        packet({59: message({11: message({11: 3, 31: [6]})}), 13: 2}, 2),
-    ]
-    now = 1_000_000
-    open_slices = 0
-    for i in range(120):
-        now += random.randrange(1, 2_000)
-        choice = random.random()
-        if choice < 0.4:
-            extra = annotation(1, random.choice([i, i / 4, f"text {i}", [1, 2], {"k": True}]))
-            if i % 5 == 0:
-                extra += fixed64(47, i % 20 + 1)
-            if i % 7 == 0:
-                extra += fixed64(48, (i - 7) % 20 + 1)
-            out.append(
-                mark(now, event(BEGIN, random.randrange(1, 6), track=2, category=1, extra=extra), flags=2)
-            )
-            open_slices += 1
-        elif choice < 0.6 and open_slices:
-            out.append(mark(now, event(END, track=2), flags=2))
-            open_slices -= 1
-        elif choice < 0.7:
-            out.append(mark(now, event(COUNTER, track=5, extra=field(30, random.randrange(10_000))), flags=2))
-        elif choice < 0.8:
-            # the other sequence, on another clock, with a value of an extra counter
-            body = event(BEGIN, 1, category=1, extra=field(12, random.randrange(100)))
-            out.append(mark(now + 4_000_000, body, sequence=2, flags=2, more={58: 3}))
-            out.append(mark(now + 4_000_300, event(END), sequence=2, flags=2, more={58: 3}))
-        elif choice < 0.9:
-            out.append(mark(now, event(INSTANT, "tick", track=4, category="user"), flags=2))
-        else:
-            inside = mark(now, event(BEGIN, "gpu work", track=4, category=2), flags=2)
-            inside += mark(now + 100, event(END, track=4), flags=2)
-            out.append(compressed(inside) if i % 2 else inside)
-            now += 100
-    for _ in range(open_slices):
-        now += 50
-        out.append(mark(now, event(END, track=2), flags=2))
-    return b"".join(out)
 
 
 def ours(trace: Trace, zero: int) -> list[dict]:
@@ -142,6 +74,36 @@ def test_the_reader_agrees_with_the_trace_processor(tmp_path, seed):
     assert pairs == [(row["source"], row["target"]) for row in flows]
     assert len(flows) >= 2
     assert trace.meta["base_ns"] == 1_700_000_000_000_000_000 + zero - 1_000_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_work_of_gpus_agrees_with_the_trace_processor(tmp_path, seed):
+    path = tmp_path / "t.pftrace"
+    path.write_bytes(some_gpu_trace(seed))
+    trace = load(path)
+    slices, counts, memory = ask(
+        path,
+        SLICES,
+        "select ts, value, t.name as name from counter c join gpu_counter_track t on c.track_id = t.id "
+        "order by name, ts",
+        "select ts, value from counter c join track t on c.track_id = t.id where t.name = 'GPU Memory' "
+        "order by ts",
+    )
+    zero = min(row["ts"] for row in (*slices, *counts, *memory))
+    assert ours(trace, zero) == [{k: row[k] for k in ("ts", "dur", "name")} for row in slices]
+    assert len(slices) > 30
+    # the trace processor puts each value where the sample before it is, since it is that of the time between
+    found = trace.counters.sort_values(["name", "ts_ns"], kind="stable")
+    moved = []
+    for name, rows in found[found["name"] != "GPU memory"].groupby("name", observed=True):
+        values = [*rows["value"].tolist()[1:], 0.0]
+        moved += [(ts + zero, name, value) for ts, value in zip(rows["ts_ns"], values, strict=True)]
+    moved.sort(key=lambda row: (row[1], row[0]))
+    assert moved == [(row["ts"], row["name"], row["value"]) for row in counts]
+    sizes = trace.counters[trace.counters["name"] == "GPU memory"]
+    assert list(zip(sizes["ts_ns"] + zero, sizes["value"], strict=True)) == [
+        (row["ts"], row["value"]) for row in memory
+    ]
 
 
 def test_arguments_agree_with_the_trace_processor(tmp_path):
@@ -272,6 +234,7 @@ def test_real_traces_pass_through(tmp_path, corpus):
         )
         assert (rows[0]["n"], rows[0]["total"]) == (len(kernels), int(kernels["dur_ns"].sum())), source.name
         (rows,) = ask(path, "select count(*) as n from slice where dur >= 0")
-        assert rows[0]["n"] == len(trace.measured) + (trace.instants["state"] != "unfinished").sum()
+        placed = (trace.spans["timing"] != "aggregate").sum()
+        assert rows[0]["n"] == placed + (trace.instants["state"] != "unfinished").sum()
         checked += 1
     assert checked >= 2

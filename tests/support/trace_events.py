@@ -8,7 +8,7 @@ from typing import Any
 
 import torchtrt_viz as tv
 from torchtrt_viz._native import native
-from torchtrt_viz.formats.kineto import kinds as kineto_kinds
+from torchtrt_viz.formats.producers import categories
 from torchtrt_viz.trace import Trace
 
 __all__ = ["complete", "decode", "load_events", "load_text", "warned"]
@@ -46,10 +46,10 @@ def warned(trace: Trace) -> dict[str, int]:
 def decode(content: bytes, window: int = 1 << 20, block: int = 1 << 20) -> dict[str, Any]:
     """Decode with a window and blocks of any size, without the loader."""
     decoder = native("kineto").Decoder(
-        categories=kineto_kinds.CATEGORIES,
-        rules=kineto_kinds.NAME_RULES,
-        other=kineto_kinds.OTHER,
-        step_kind=kineto_kinds.STEP,
+        categories=categories.CATEGORIES,
+        rules=categories.NAME_RULES,
+        other=categories.OTHER,
+        step_kind=categories.STEP,
         kept_keys=["distributedInfo", "traceName"],
         window=window,
     )

@@ -7,8 +7,9 @@ A new format is a folder here and a line in `FORMATS`. The module that the line 
   (the name may only settle what the content leaves open), and
 - ``read(source, options) -> TraceData``.
 
-Rooms know the data model and `formats.io`, not one another, with one exception: what a session's files are
-called (`formats.session`) is known to the formats that ranks write.
+Rooms know the data model, `formats.io` and `formats.producers` (what writers call things), not one another,
+with one exception: what a session's files are called (`formats.session`) is known to the formats that ranks
+write.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats import recognise
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
 from torchtrt_viz.formats.io.source import Source
 
 __all__ = ["sniff", "sniff_head"]
@@ -34,12 +35,15 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
             found="0 bytes",
             hint="The writer was probably stopped before it wrote anything: capture again",
         )
+    foreign = foreign_protobuf(head, filename)
     raise TraceFormatError(
         "not a trace that this package knows",
         path=name,
         offset=0,
         expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, TensorRT layer, profile "
         "or timing JSON, Torch-TensorRT traces, trtexec output, or an archive or folder of those",
-        found=repr(head[:24]),
-        hint="If it is one of them all the same, name it: load(path, format=...)",
+        found=repr(head[:24]) if foreign is None else foreign.what,
+        hint="If it is one of them all the same, name it: load(path, format=...)"
+        if foreign is None
+        else foreign.hint,
     )

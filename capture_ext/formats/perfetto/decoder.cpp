@@ -26,7 +26,9 @@ struct Packet {
   bool first = false;
   Bytes interned, defaults, event, descriptor, process, thread, chrome;
   std::vector<Bytes> snapshots;
-  std::uint32_t other = 0;
+  std::uint32_t other = 0;  // field of data of another kind
+  Bytes other_data;
+  std::uint32_t bytes = 0;
   bool has_interned = false, has_defaults = false, has_event = false, has_descriptor = false,
        has_process = false, has_thread = false, has_chrome = false, compressed = false;
 };
@@ -92,7 +94,10 @@ bool read_packet(Bytes message, Packet& packet) {
         packet.compressed = true;
         break;
       default:
-        if (fields.wire() == Wire::kLength) packet.other = fields.number();
+        if (fields.wire() == Wire::kLength) {
+          packet.other = fields.number();
+          packet.other_data = fields.bytes();
+        }
         break;
     }
   }
@@ -100,13 +105,29 @@ bool read_packet(Bytes message, Packet& packet) {
   return !fields.damaged();
 }
 
-// Calls `take(message, offset of the packet)` for each packet; returns the offset of a cut or damaged one.
-template <typename Take>
-std::optional<std::size_t> each_packet(Bytes trace, Take&& take) {
+// The field that holds the data of a packet; 0 for none.
+std::uint32_t field_of(const Packet& packet) {
+  using namespace packet_field;
+  if (packet.has_event) return kTrackEvent;
+  if (packet.other != 0) return packet.other;
+  if (packet.has_descriptor) return kTrackDescriptor;
+  if (packet.has_process) return kProcessDescriptor;
+  if (packet.has_thread) return kThreadDescriptor;
+  if (packet.has_chrome) return kChromeEvents;
+  if (!packet.snapshots.empty()) return kClockSnapshot;
+  return packet.compressed ? kCompressed : 0;
+}
+
+// Calls `take(message, offset of the packet, its size)` for each packet, `pass` for what else the trace
+// holds; returns the offset of a cut or damaged packet.
+template <typename Take, typename Pass>
+std::optional<std::size_t> each_packet(Bytes trace, Take&& take, Pass&& pass) {
   Fields fields(trace);
   while (fields.next()) {
     if (fields.number() == trace_field::kPacket && fields.wire() == Wire::kLength) {
-      take(fields.bytes(), fields.offset());
+      take(fields.bytes(), fields.offset(), fields.encoded().size());
+    } else {
+      pass(fields.number(), fields.encoded().size());
     }
   }
   if (fields.damaged()) return fields.offset();
@@ -115,50 +136,101 @@ std::optional<std::size_t> each_packet(Bytes trace, Take&& take) {
 
 class Decoder {
  public:
-  explicit Decoder(Bytes trace) : bytes_(trace), names_(out_.strings) {}
+  explicit Decoder(Bytes trace)
+      : bytes_(trace),
+        names_(out_.strings),
+        gpu_(out_.strings, out_.tracks, out_.arguments, marks_, out_.counters) {}
 
   Trace run() {
-    each_packet(bytes_, [&](Bytes message, std::size_t) {
-      Fields fields(message);
-      std::uint32_t sequence = 0;
-      std::vector<Bytes> snapshots;
-      while (fields.next()) {
-        if (fields.number() == packet_field::kSequenceId)
-          sequence = static_cast<std::uint32_t>(fields.value());
-        if (fields.number() == packet_field::kClockSnapshot) snapshots.push_back(fields.bytes());
-      }
-      for (const Bytes snapshot : snapshots) clocks_.add(sequence, snapshot);
-    });
+    read_clocks();
     clocks_.choose_target();
     out_.clock = clocks_.target();
     out_.unix_offset = clocks_.unix_offset();
 
-    const auto cut = each_packet(bytes_, [&](Bytes message, std::size_t offset) {
-      Packet packet;
-      packet.offset = offset;
-      ++out_.packets;
-      if (read_packet(message, packet)) {
-        take(packet);
-      } else {
-        note(Problem::kDamagedPacket, offset);
-      }
-    });
-    if (cut) note(Problem::kTruncated, *cut);
+    out_.accounting.bytes = bytes_.size();
+    const auto cut = each_packet(
+        bytes_,
+        [&](Bytes message, std::size_t offset, std::size_t size) {
+          Packet packet;
+          packet.offset = offset;
+          packet.bytes = static_cast<std::uint32_t>(std::min<std::size_t>(size, 0xFFFFFFFF));
+          ++out_.packets;
+          if (read_packet(message, packet)) {
+            out_.accounting.identified += packet.sequence != 0 || packet.timestamp ? 1 : 0;
+            add(count_of(packet, take(packet)), packet.bytes);
+          } else {
+            note(Problem::kDamagedPacket, offset);
+            add(left_out(Problem::kDamagedPacket), packet.bytes);
+          }
+        },
+        [&](std::uint32_t number, std::size_t size) { add(out_.accounting.other_fields[number], size); });
+    if (cut) {
+      note(Problem::kTruncated, *cut);
+      out_.accounting.cut_bytes = bytes_.size() - *cut;
+    }
     settle_other_clocks();
     out_.tracks.fill_names();
-    out_.slices = build_slices(marks_, out_.tracks.all().size());
+    RowOfMark row_of_mark;
+    out_.slices = build_slices(marks_, out_.tracks.all().size(), row_of_mark);
+    link_work(marks_, row_of_mark, out_.slices);
     return std::move(out_);
   }
 
  private:
+  // What becomes of a packet.
+  enum class Fate : std::uint8_t { kRead, kUnread, kUnreadEvent, kUnreadPhase, kLeftOut };
+  struct Outcome {
+    Fate fate = Fate::kRead;
+    Problem problem = Problem::kCount;  // of what is left out
+    Outcome() = default;
+    Outcome(Fate is) : fate(is) {}                                // NOLINT(google-explicit-constructor)
+    Outcome(Problem why) : fate(Fate::kLeftOut), problem(why) {}  // NOLINT(google-explicit-constructor)
+  };
+
+  static void add(Count& count, std::uint64_t bytes) {
+    ++count.packets;
+    count.bytes += bytes;
+  }
+  Count& left_out(Problem problem) { return out_.accounting.left_out[static_cast<std::size_t>(problem)]; }
+  Count& count_of(const Packet& packet, Outcome outcome) {
+    switch (outcome.fate) {
+      case Fate::kUnread:
+        return out_.accounting.unread[field_of(packet)];
+      case Fate::kUnreadEvent:
+        return out_.accounting.unread_events[event_.type];
+      case Fate::kUnreadPhase:
+        return out_.accounting.unread_phases[event_.legacy->phase];
+      case Fate::kLeftOut:
+        return left_out(outcome.problem);
+      default:
+        return out_.accounting.read[field_of(packet)];
+    }
+  }
+
+  void read_clocks() {
+    each_packet(
+        bytes_,
+        [&](Bytes message, std::size_t, std::size_t) {
+          Fields fields(message);
+          std::uint32_t sequence = 0;
+          std::vector<Bytes> snapshots;
+          while (fields.next()) {
+            if (fields.number() == packet_field::kSequenceId)
+              sequence = static_cast<std::uint32_t>(fields.value());
+            if (fields.number() == packet_field::kClockSnapshot) snapshots.push_back(fields.bytes());
+          }
+          for (const Bytes snapshot : snapshots) clocks_.add(sequence, snapshot);
+        },
+        [](std::uint32_t, std::size_t) {});
+  }
+
   void note(Problem problem, std::size_t offset, std::uint64_t count = 1) {
     Tally& tally = out_.problems[static_cast<std::size_t>(problem)];
     if (tally.count == 0) tally.offset = offset;
     tally.count += count;
   }
 
-  void take(const Packet& packet) {
-    if (packet.compressed) note(Problem::kCompressed, packet.offset);
+  Outcome take(const Packet& packet) {
     Sequence& sequence = sequences_[packet.sequence];
     sequence.id = packet.sequence;
     if (packet.dropped && !packet.first) sequence.state_valid = false;
@@ -169,27 +241,76 @@ class Decoder {
       }
     }
     if ((packet.flags & kFlagNeedsState) != 0 && !sequence.state_valid) {
-      if (packet.has_event) note(Problem::kMissingState, packet.offset);
-      return;
+      note(Problem::kMissingState, packet.offset);
+      return Problem::kMissingState;
     }
+    bool damaged = false;
     if (packet.has_defaults) sequence.defaults = read_defaults(packet.defaults);
     if (packet.has_interned) {
       if (sequence.epoch == kNoEpoch) sequence.epoch = out_.arguments.new_epoch();
-      if (!out_.arguments.epoch(sequence.epoch).add(packet.interned, out_.strings)) {
-        note(Problem::kDamagedMessage, packet.offset);
-      }
+      damaged |= !out_.arguments.epoch(sequence.epoch).add(packet.interned, out_.strings);
+      damaged |= !sequence.gpu.add(packet.interned, out_.strings);
     }
     if (packet.has_process) out_.tracks.describe_process(packet.process, out_.strings);
     if (packet.has_thread) out_.tracks.describe_thread(packet.thread, out_.strings, sequence);
-    if (packet.has_descriptor && !out_.tracks.describe(packet.descriptor, out_.strings)) {
-      note(Problem::kDamagedMessage, packet.offset);
-    }
+    if (packet.has_descriptor) damaged |= !out_.tracks.describe(packet.descriptor, out_.strings);
+    if (damaged) note(Problem::kDamagedMessage, packet.offset);
     if (packet.has_chrome) take_metadata(packet.chrome);
-    if (packet.has_event) take_event(packet, sequence);
-    const bool known = packet.has_event || packet.has_interned || packet.has_defaults ||
-                       packet.has_descriptor || packet.has_process || packet.has_thread ||
-                       packet.has_chrome || !packet.snapshots.empty();
-    if (!known && packet.other != 0) ++out_.other_packets[packet.other];
+    if (packet.has_event) return take_event(packet, sequence);
+    if (is_gpu_packet(packet.other)) return take_gpu(packet, sequence);
+    if (packet.other == packet_field::kProcessTree) {
+      if (out_.tracks.describe_tree(packet.other_data, out_.strings)) return Fate::kRead;
+      note(Problem::kDamagedMessage, packet.offset);
+      return Problem::kDamagedMessage;
+    }
+    if (packet.other != 0) return Fate::kUnread;
+    if (packet.compressed) {
+      note(Problem::kCompressed, packet.offset);
+      return Problem::kCompressed;
+    }
+    if (damaged && !packet.has_interned) return Problem::kDamagedMessage;
+    return Fate::kRead;
+  }
+
+  // Where the marks and counters of a packet begin, so that they can be taken out again.
+  void begin_event(const Packet& packet, std::uint32_t off_clock) {
+    if (off_clock != 0) {
+      off_clock_events_.push_back({marks_.marks.size(), out_.counters.ts.size(), off_clock, packet.offset,
+                                   field_of(packet), packet.bytes});
+    } else {
+      ++on_clock_;
+    }
+  }
+  void end_event(std::uint32_t off_clock) {
+    if (off_clock != 0) {
+      off_clock_events_.back().marks_end = marks_.marks.size();
+      off_clock_events_.back().counters_end = out_.counters.ts.size();
+    }
+  }
+
+  Outcome take_gpu(const Packet& packet, Sequence& sequence) {
+    GpuEvents::Outcome outcome;
+    gpu_.describe(packet.other, packet.other_data, sequence, outcome);
+    bool added = false;
+    std::uint32_t off_clock = 0;
+    if (GpuEvents::has_event(packet.other, packet.other_data)) {
+      const std::optional<std::int64_t> ts = packet_time(packet, sequence, off_clock);
+      if (!ts || *ts < 0 || *ts > kLargestTime) {
+        note(Problem::kNoTime, packet.offset);
+        return Problem::kNoTime;
+      }
+      begin_event(packet, off_clock);
+      const std::size_t before = marks_.marks.size() + out_.counters.ts.size();
+      gpu_.take(packet.other, packet.other_data, sequence, *ts, packet.bytes, outcome);
+      end_event(off_clock);
+      added = marks_.marks.size() + out_.counters.ts.size() > before;
+    }
+    if (outcome.missing_names > 0) note(Problem::kMissingString, packet.offset, outcome.missing_names);
+    if (outcome.damaged) note(Problem::kDamagedMessage, packet.offset);
+    if (outcome.no_time) note(Problem::kNoTime, packet.offset);
+    if (added || !(outcome.damaged || outcome.no_time)) return Fate::kRead;
+    if (off_clock != 0) off_clock_events_.pop_back();
+    return outcome.damaged ? Problem::kDamagedMessage : Problem::kNoTime;
   }
 
   // Metadata of ChromeEventBundle: name and a text value.
@@ -247,51 +368,59 @@ class Decoder {
     return ns;
   }
 
-  void take_event(const Packet& packet, Sequence& sequence) {
+  Outcome take_event(const Packet& packet, Sequence& sequence) {
     const Interned* interned = sequence.epoch == kNoEpoch ? nullptr : &out_.arguments.epoch(sequence.epoch);
     if (!read_track_event(packet.event, interned, names_, out_.strings, event_)) {
       note(Problem::kDamagedMessage, packet.offset);
-      return;
+      return Problem::kDamagedMessage;
     }
     if (event_.missing_names > 0) note(Problem::kMissingString, packet.offset, event_.missing_names);
     std::uint32_t off_clock = 0;
     const std::optional<std::int64_t> ts = event_time(packet, sequence, event_, off_clock);
     if (!ts || *ts < 0 || *ts > kLargestTime) {
       note(Problem::kNoTime, packet.offset);
-      return;
+      return Problem::kNoTime;
     }
-    if (off_clock != 0) {
-      off_clock_events_.push_back({marks_.marks.size(), out_.counters.ts.size(), off_clock, packet.offset});
-    } else {
-      ++on_clock_;
-    }
+    if (event_.legacy && event_.legacy->binds) note(Problem::kLegacyFlow, packet.offset);
+    packet_bytes_ = packet.bytes;
+    begin_event(packet, off_clock);
+    const std::size_t counters = out_.counters.ts.size();
     extra_counters(sequence, *ts);
-    if (event_.type == event_type::kCounter) {
-      if (event_.value) add_counter(track_of(sequence), sequence, *ts, *event_.value);
-    } else if (event_.type == event_type::kUnspecified && event_.legacy) {
-      take_legacy(packet, sequence, *ts);
-    } else {
-      Mark mark;
-      mark.track = track_of(sequence);
-      switch (event_.type) {
-        case event_type::kSliceBegin:
-          mark.type = Mark::Type::kBegin;
-          break;
-        case event_type::kSliceEnd:
-          mark.type = Mark::Type::kEnd;
-          break;
-        case event_type::kInstant:
-          mark.type = Mark::Type::kInstant;
-          break;
-        default:
-          return;
-      }
-      add_mark(mark, sequence, *ts);
+    Outcome outcome = place_event(packet, sequence, *ts);
+    end_event(off_clock);
+    // values of further counters make an event one that was read, whatever else it is
+    if (out_.counters.ts.size() > counters) outcome = Fate::kRead;
+    if (off_clock != 0 && outcome.fate != Fate::kRead) off_clock_events_.pop_back();
+    return outcome;
+  }
+
+  Outcome place_event(const Packet& packet, Sequence& sequence, std::int64_t ts) {
+    Mark mark;
+    switch (event_.type) {
+      case event_type::kCounter:
+        if (!event_.value) {
+          note(Problem::kNoValue, packet.offset);
+          return Problem::kNoValue;
+        }
+        add_counter(track_of(sequence), sequence, ts, *event_.value);
+        return Fate::kRead;
+      case event_type::kUnspecified:
+        return event_.legacy ? take_legacy(packet, sequence, ts) : Outcome(Fate::kUnreadEvent);
+      case event_type::kSliceBegin:
+        mark.type = Mark::Type::kBegin;
+        break;
+      case event_type::kSliceEnd:
+        mark.type = Mark::Type::kEnd;
+        break;
+      case event_type::kInstant:
+        mark.type = Mark::Type::kInstant;
+        break;
+      default:
+        return Fate::kUnreadEvent;
     }
-    if (off_clock != 0) {
-      off_clock_events_.back().marks_end = marks_.marks.size();
-      off_clock_events_.back().counters_end = out_.counters.ts.size();
-    }
+    mark.track = track_of(sequence);
+    add_mark(mark, sequence, ts);
+    return Fate::kRead;
   }
 
   std::int32_t track_of(Sequence& sequence) {
@@ -307,12 +436,21 @@ class Decoder {
 
   void add_mark(Mark mark, Sequence& sequence, std::int64_t ts) {
     mark.ts = ts;
+    mark.packet_bytes = packet_bytes_;
     mark.name = event_.name;
     mark.category = event_.category;
     mark.arguments = out_.arguments.keep(event_.arguments, sequence.epoch);
     if (event_.links.any()) {
       mark.links = static_cast<std::int32_t>(marks_.links.size());
       marks_.links.push_back(event_.links);
+    }
+    if (!event_.submits.empty() || !event_.waits.empty()) {
+      mark.work = static_cast<std::int32_t>(marks_.work.size());
+      Work work;
+      work.sequence = sequence.id;
+      work.submits = event_.submits;
+      work.waits = event_.waits;
+      marks_.work.push_back(std::move(work));
     }
     mark.first_flow = static_cast<std::int32_t>(marks_.flows.size());
     mark.flow_count = static_cast<std::uint32_t>(event_.flows.size());
@@ -352,7 +490,7 @@ class Decoder {
   }
 
   // Events as the trace-event format has them, which Chrome wraps for what track events do not cover.
-  void take_legacy(const Packet& packet, Sequence& sequence, std::int64_t ts) {
+  Outcome take_legacy(const Packet& packet, Sequence& sequence, std::int64_t ts) {
     const LegacyEvent& legacy = *event_.legacy;
     Mark mark;
     const auto async_track = [&] {
@@ -371,7 +509,7 @@ class Decoder {
       case 'X':
         if (legacy.duration_us < 0 || legacy.duration_us > kLargestTime / 1000) {
           note(Problem::kNoTime, packet.offset);
-          return;
+          return Problem::kNoTime;
         }
         mark.type = Mark::Type::kComplete;
         mark.dur = legacy.duration_us * 1000;
@@ -399,9 +537,10 @@ class Decoder {
         break;
       default:
         note(Problem::kUnusedLegacyPhase, packet.offset);
-        return;
+        return Fate::kUnreadPhase;
     }
     add_mark(mark, sequence, ts);
+    return Fate::kRead;
   }
 
   // Events on clocks that lead nowhere. A trace that uses one such clock and no other has a time axis all the
@@ -424,6 +563,10 @@ class Decoder {
     std::vector<bool> no_counter(out_.counters.ts.size(), false);
     for (const OffClock& event : off_clock_events_) {
       note(Problem::kOtherClock, event.offset);
+      Count& read = out_.accounting.read[event.field];
+      --read.packets;
+      read.bytes -= event.bytes;
+      add(left_out(Problem::kOtherClock), event.bytes);
       for (std::size_t i = event.marks_begin; i < event.marks_end; ++i) no_mark[i] = true;
       for (std::size_t i = event.counters_begin; i < event.counters_end; ++i) no_counter[i] = true;
     }
@@ -450,6 +593,8 @@ class Decoder {
     std::size_t counters_begin;
     std::uint32_t clock;
     std::size_t offset;
+    std::uint32_t field;
+    std::uint32_t bytes;
     std::size_t marks_end = 0;
     std::size_t counters_end = 0;
   };
@@ -460,7 +605,9 @@ class Decoder {
   Clocks clocks_;
   IdMap<Sequence> sequences_;
   Marks marks_;
+  GpuEvents gpu_;
   TrackEvent event_;
+  std::uint32_t packet_bytes_ = 0;
   std::vector<OffClock> off_clock_events_;
   std::uint64_t on_clock_ = 0;
   std::size_t metadata_bytes_ = 0;

@@ -13,18 +13,13 @@
 
 #include "formats/perfetto/annotations.hpp"
 #include "formats/perfetto/clocks.hpp"
+#include "formats/perfetto/gpu_events.hpp"
 #include "formats/perfetto/slices.hpp"
 #include "formats/perfetto/strings.hpp"
 #include "formats/perfetto/tracks.hpp"
 #include "formats/perfetto/wire.hpp"
 
 namespace torchtrt_viz::perfetto {
-
-struct Counters {
-  std::vector<std::int32_t> track;
-  std::vector<std::int64_t> ts;
-  std::vector<double> value;
-};
 
 // What was mended, left out or not understood.
 enum class Problem : std::uint8_t {
@@ -37,12 +32,33 @@ enum class Problem : std::uint8_t {
   kOtherClock,         // a time on a clock that no snapshot relates to the trace's
   kUnusedLegacyPhase,  // an event of a legacy phase that is not read
   kCompressed,         // packets inside of packets, which the caller should have unpacked
+  kNoValue,            // a counter's event without a value
+  kLegacyFlow,         // an event's end of a flow in the trace-event format's form, which is not read
   kCount,
 };
 
 struct Tally {
   std::uint64_t count = 0;
   std::uint64_t offset = 0;  // in the trace, of the first
+};
+
+struct Count {
+  std::uint64_t packets = 0;
+  std::uint64_t bytes = 0;
+};
+
+// What became of every packet: each is counted once, by the field of TracePacket that holds its data (0: it
+// has none). Bytes are those of whole packets, tag and length included.
+struct Accounting {
+  std::map<std::uint32_t, Count> read;
+  std::map<std::uint32_t, Count> unread;
+  std::map<std::uint64_t, Count> unread_events;  // track events by type
+  std::map<char, Count> unread_phases;           // events of the trace-event format by phase
+  Count left_out[static_cast<std::size_t>(Problem::kCount)];
+  std::map<std::uint32_t, Count> other_fields;  // fields of Trace that are no packets
+  std::uint64_t cut_bytes = 0;                  // behind the last whole packet
+  std::uint64_t bytes = 0;
+  std::uint64_t identified = 0;  // packets with a time or a sequence, as only traces have them
 };
 
 struct Trace {
@@ -52,7 +68,7 @@ struct Trace {
   Tracks tracks;
   Arguments arguments;
   Tally problems[static_cast<std::size_t>(Problem::kCount)];
-  std::map<std::uint32_t, std::uint64_t> other_packets;       // field number -> packets that are not read
+  Accounting accounting;
   std::vector<std::pair<std::string, std::string>> metadata;  // of ChromeEventBundle: name, value
   std::uint32_t clock = 0;                                    // id of the clock that times are on
   std::optional<std::int64_t> unix_offset;                    // Unix time less time on it

@@ -104,6 +104,7 @@ void Sequence::clear_state() {
   epoch = kNoEpoch;
   ++clears;
   defaults = {};
+  gpu = {};
 }
 
 Defaults read_defaults(Bytes message) {

@@ -6,17 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "formats/perfetto/gpu_interned.hpp"
+#include "formats/perfetto/ids.hpp"
 #include "formats/perfetto/strings.hpp"
 #include "formats/perfetto/wire.hpp"
 
 namespace torchtrt_viz::perfetto {
-
-// Ids come from the file: the hash is seeded at random, so that they cannot be made to fill one bucket.
-struct IdHash {
-  std::size_t operator()(std::uint64_t id) const noexcept;
-};
-template <typename Value>
-using IdMap = std::unordered_map<std::uint64_t, Value, IdHash>;
 
 struct SourceLocation {
   std::int32_t file = kNone;
@@ -58,6 +53,7 @@ struct Sequence {
   std::uint32_t epoch = kNoEpoch;  // row of Decoder's table of Interned
   std::uint32_t clears = 0;
   Defaults defaults;
+  InternedGpu gpu;
   // Descriptor of the thread that writes the sequence (writers of 2019).
   bool has_thread = false;
   std::int64_t pid = 0;

@@ -20,9 +20,11 @@ struct Row {
 
 class Builder {
  public:
-  Builder(const Marks& marks, std::size_t tracks) : marks_(marks), stacks_(tracks) {}
+  Builder(const Marks& marks, std::size_t tracks, RowOfMark& row_of_mark)
+      : marks_(marks), stacks_(tracks), row_of_mark_(row_of_mark) {}
 
   Slices run() {
+    row_of_mark_.assign(marks_.marks.size(), -1);
     for (const std::size_t index : in_time_order()) take(index);
     return finish();
   }
@@ -60,10 +62,12 @@ class Builder {
         row = close(stack, mark);
         if (row < 0) {
           ++out_.ends_without_begin;
+          out_.bytes_of_lost_ends += mark.packet_bytes;
           return;
         }
         break;
     }
+    row_of_mark_[index] = row;
     use_flows(mark, row);
   }
 
@@ -126,7 +130,7 @@ class Builder {
         add_span(row);
       }
     }
-    for (auto* ends : {&out_.flows.source, &out_.flows.target}) {
+    for (auto* ends : {&out_.flows.source, &out_.flows.target, &row_of_mark_}) {
       for (std::int64_t& end : *ends) end = end < 0 ? -1 : new_row[static_cast<std::size_t>(end)];
     }
     return std::move(out_);
@@ -157,11 +161,13 @@ class Builder {
       const Links& end = marks_.links[static_cast<std::size_t>(row.end_links)];
       if (end.correlation != -1) links.correlation = end.correlation;
       if (end.external_id != -1) links.external_id = end.external_id;
+      if (end.corr_id != -1) links.corr_id = end.corr_id;
       if (end.iteration != -1) links.iteration = end.iteration;
       if (end.run != kNone) links.run = end.run;
     }
     out.correlation.push_back(links.correlation);
     out.external_id.push_back(links.external_id);
+    out.corr_id.push_back(links.corr_id);
     out.iteration.push_back(links.iteration);
     out.run.push_back(links.run);
     out.begin_arguments.push_back(mark.arguments);
@@ -170,6 +176,7 @@ class Builder {
 
   const Marks& marks_;
   std::vector<std::vector<std::size_t>> stacks_;
+  RowOfMark& row_of_mark_;
   std::vector<Row> rows_;
   IdMap<std::int64_t> active_;
   Slices out_;
@@ -177,6 +184,8 @@ class Builder {
 
 }  // namespace
 
-Slices build_slices(const Marks& marks, std::size_t tracks) { return Builder(marks, tracks).run(); }
+Slices build_slices(const Marks& marks, std::size_t tracks, RowOfMark& row_of_mark) {
+  return Builder(marks, tracks, row_of_mark).run();
+}
 
 }  // namespace torchtrt_viz::perfetto

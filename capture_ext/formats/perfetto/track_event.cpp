@@ -43,6 +43,9 @@ LegacyEvent read_legacy(Bytes message, const Interned* interned, Strings& string
         legacy.local = true;
         legacy.id = fields.value();
         break;
+      case legacy_field::kBindId:
+        legacy.binds = true;
+        break;
       case legacy_field::kIdScope:
         legacy.scope = strings.code(fields.text());
         break;
@@ -99,6 +102,7 @@ void read_link(Bytes message, const Interned* interned, const LinkNames& names, 
   if (name == names.run && text != kNone) links.run = text;
   if (!number) return;
   if (name == names.correlation) links.correlation = *number;
+  if (name == names.corr_id) links.corr_id = *number;
   if (name == names.external_id || name == names.external_id_kineto) links.external_id = *number;
   if (name == names.iteration && *number >= 0 && *number <= std::numeric_limits<std::int32_t>::max()) {
     links.iteration = static_cast<std::int32_t>(*number);
@@ -111,6 +115,7 @@ LinkNames::LinkNames(Strings& strings)
     : correlation(strings.code("correlation")),
       external_id(strings.code("external_id")),
       external_id_kineto(strings.code("External id")),
+      corr_id(strings.code("corr_id")),
       iteration(strings.code("iteration")),
       run(strings.code("run_id")) {}
 
@@ -127,6 +132,8 @@ void TrackEvent::clear() {
   extra_double_tracks.clear();
   flows.clear();
   arguments.clear();
+  submits.clear();
+  waits.clear();
   legacy.reset();
   links = {};
   missing_names = 0;
@@ -166,7 +173,11 @@ bool read_track_event(Bytes message, const Interned* interned, const LinkNames& 
         break;
       case event_field::kCategoryIids:
         fields.each([&](std::uint64_t iid) {
-          if (interned != nullptr) add_category(look_up(interned->categories, iid, event.missing_names));
+          if (interned != nullptr) {
+            add_category(look_up(interned->categories, iid, event.missing_names));
+          } else {
+            ++event.missing_names;
+          }
         });
         break;
       case event_field::kCategories:
@@ -230,6 +241,15 @@ bool read_track_event(Bytes message, const Interned* interned, const LinkNames& 
       case event_field::kCorrelationTextIid:
         event.arguments.push_back(fields.encoded());
         break;
+      case event_field::kGpuCorrelation: {
+        Fields work(fields.bytes());
+        while (work.next()) {
+          if (work.number() != 1 && work.number() != 2) continue;
+          auto& ids = work.number() == 1 ? event.submits : event.waits;
+          work.each([&](std::uint64_t id) { ids.push_back(id); });
+        }
+        break;
+      }
       case event_field::kLegacy:
         event.legacy = read_legacy(fields.bytes(), interned, strings, event.name, event.missing_names);
         break;

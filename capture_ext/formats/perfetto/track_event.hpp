@@ -20,11 +20,12 @@ struct FlowUse {
 struct Links {
   std::int64_t correlation = -1;
   std::int64_t external_id = -1;
+  std::int64_t corr_id = -1;
   std::int32_t iteration = -1;
   std::int32_t run = kNone;
 
   [[nodiscard]] bool any() const {
-    return correlation != -1 || external_id != -1 || iteration != -1 || run != kNone;
+    return correlation != -1 || external_id != -1 || corr_id != -1 || iteration != -1 || run != kNone;
   }
 };
 
@@ -37,6 +38,7 @@ struct LegacyEvent {
   std::int32_t scope = kNone;
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> tid;
+  bool binds = false;  // it is an end of a flow of the trace-event format
 };
 
 struct TrackEvent {
@@ -52,7 +54,9 @@ struct TrackEvent {
   std::vector<std::uint64_t> extra_tracks;
   std::vector<std::uint64_t> extra_double_tracks;
   std::vector<FlowUse> flows;
-  std::vector<Bytes> arguments;  // encoded fields, tags included
+  std::vector<Bytes> arguments;        // encoded fields, tags included
+  std::vector<std::uint64_t> submits;  // ids of GPU work that it submitted
+  std::vector<std::uint64_t> waits;    // and of work that it waited for
   std::optional<LegacyEvent> legacy;
   Links links;
   std::uint32_t missing_names = 0;  // interned ids that the sequence has not defined
@@ -63,7 +67,7 @@ struct TrackEvent {
 // Names of the annotations that become columns.
 struct LinkNames {
   explicit LinkNames(Strings& strings);
-  std::int32_t correlation, external_id, external_id_kineto, iteration, run;
+  std::int32_t correlation, external_id, external_id_kineto, corr_id, iteration, run;
 };
 
 // Reads a message into `event`; false when it is damaged.

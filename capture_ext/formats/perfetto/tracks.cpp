@@ -1,5 +1,6 @@
 #include "formats/perfetto/tracks.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "formats/perfetto/fields.hpp"
@@ -153,6 +154,50 @@ std::int32_t Tracks::of_async(std::int64_t pid, std::int32_t scope, std::uint64_
   return found->second;
 }
 
+std::int32_t Tracks::of_queue(std::int32_t device, std::int64_t pid, std::uint64_t queue, bool interned,
+                              std::int32_t name) {
+  const auto [found, fresh] = by_queue_.try_emplace({device, pid, queue, interned, name}, 0);
+  if (fresh) {
+    Track track;
+    track.kind = TrackKind::kQueue;
+    track.gpu = true;
+    track.device = device;
+    track.pid = pid;
+    track.tid = queue <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())
+                    ? static_cast<std::int64_t>(queue)
+                    : -1;
+    track.name = name;
+    found->second = add(track);
+  }
+  return found->second;
+}
+
+std::int32_t Tracks::of_gpu_counter(std::int32_t device, std::int64_t pid, std::int32_t name,
+                                    std::int32_t unit) {
+  const auto [found, fresh] = by_gpu_counter_.try_emplace({device, pid, name, unit}, 0);
+  if (fresh) {
+    Track track;
+    track.kind = TrackKind::kCounter;
+    track.gpu = true;
+    track.device = device;
+    track.pid = pid;
+    track.name = name;
+    track.unit = unit;
+    found->second = add(track);
+  }
+  return found->second;
+}
+
+std::int32_t Tracks::of_log(std::uint32_t sequence, std::int32_t name) {
+  const auto [found, fresh] = by_log_.try_emplace(sequence, 0);
+  if (fresh) {
+    Track track;
+    track.name = name;
+    found->second = add(track);
+  }
+  return found->second;
+}
+
 bool Tracks::describe(Bytes message, Strings& strings) {
   Track read;
   bool process = false;
@@ -196,6 +241,14 @@ bool Tracks::describe(Bytes message, Strings& strings) {
         thread = true;
         break;
       }
+      case descriptor_field::kGpuTrack: {  // GpuTrackDescriptor: gpu_id = 1
+        read.gpu = true;
+        Fields gpu(fields.bytes());
+        while (gpu.next()) {
+          if (gpu.number() == 1) read.device = static_cast<std::int32_t>(gpu.value());
+        }
+        break;
+      }
       case descriptor_field::kCounter:
         counter_message = fields.bytes();
         counter = true;
@@ -221,6 +274,8 @@ bool Tracks::describe(Bytes message, Strings& strings) {
     if (read.unit == kNone) read.unit = track.unit;
     if (read.description == kNone) read.description = track.description;
     if (read.order == 0) read.order = track.order;
+    if (read.device < 0) read.device = track.device;
+    read.gpu |= track.gpu;
     if (read.kind == TrackKind::kCustom) read.kind = track.kind;
     if (!counter) {
       read.multiplier = track.multiplier;
@@ -245,6 +300,33 @@ void Tracks::describe_thread(Bytes message, Strings& strings, Sequence& sequence
   sequence.tid = thread.tid;
   sequence.reference_us = thread.reference_us;
   if (thread.name != kNone) thread_names_[{thread.pid, thread.tid}] = thread.name;
+}
+
+bool Tracks::describe_tree(Bytes message, Strings& strings) {
+  Fields fields(message);
+  bool whole = true;
+  while (fields.next()) {
+    std::int64_t id = -1;
+    std::int64_t group = -1;
+    std::int32_t name = kNone;
+    Fields entry(fields.bytes());
+    if (fields.number() == 1) {  // Process: pid = 1, cmdline = 3
+      while (entry.next()) {
+        if (entry.number() == 1) id = static_cast<std::int32_t>(entry.value());
+        if (entry.number() == 3 && name == kNone) name = strings.code(entry.text());
+      }
+      if (id >= 0 && name != kNone) process_names_.try_emplace(id, name);
+    } else if (fields.number() == 2) {  // Thread: tid = 1, name = 2, tgid = 3
+      while (entry.next()) {
+        if (entry.number() == 1) id = static_cast<std::int32_t>(entry.value());
+        if (entry.number() == 2) name = strings.code(entry.text());
+        if (entry.number() == 3) group = static_cast<std::int32_t>(entry.value());
+      }
+      if (id >= 0 && name != kNone) thread_names_.try_emplace({group, id}, name);
+    }
+    whole &= !entry.damaged();
+  }
+  return whole && !fields.damaged();
 }
 
 void Tracks::fill_names() {

@@ -14,7 +14,7 @@
 
 namespace torchtrt_viz::perfetto {
 
-enum class TrackKind : std::uint8_t { kCustom, kProcess, kThread, kCounter, kSequence, kAsync };
+enum class TrackKind : std::uint8_t { kCustom, kProcess, kThread, kCounter, kSequence, kAsync, kQueue };
 
 struct Track {
   std::uint64_t uuid = 0;
@@ -29,6 +29,8 @@ struct Track {
   std::int32_t description = kNone;
   std::int64_t order = 0;
   bool described = false;
+  bool gpu = false;          // of a GPU, as the packet that its events come in says
+  std::int32_t device = -1;  // which one; -1 not said
   // Counters
   double multiplier = 1;
   bool incremental = false;
@@ -47,11 +49,23 @@ class Tracks {
   // Row of a legacy asynchronous operation: its events share id, scope and process.
   std::int32_t of_async(std::int64_t pid, std::int32_t scope, std::uint64_t id, std::int32_t name);
 
+  // Row of a hardware queue. Queues of one name and number are one where their GPU and process are, whatever
+  // sequence tells of them; `interned` tells numbers of the two ways to give them apart.
+  std::int32_t of_queue(std::int32_t device, std::int64_t pid, std::uint64_t queue, bool interned,
+                        std::int32_t name);
+  // Row of a counter of a GPU, of a process where `pid` is not -1.
+  std::int32_t of_gpu_counter(std::int32_t device, std::int64_t pid, std::int32_t name, std::int32_t unit);
+  // Row of what a sequence's driver says by itself.
+  std::int32_t of_log(std::uint32_t sequence, std::int32_t name);
+
   // Takes in a TrackDescriptor; false when it is damaged.
   bool describe(Bytes message, Strings& strings);
   // Take in the packets' ProcessDescriptor and ThreadDescriptor (writers of 2019).
   void describe_process(Bytes message, Strings& strings);
   void describe_thread(Bytes message, Strings& strings, Sequence& sequence);
+
+  // Takes in a ProcessTree, the names of processes and threads of the whole system; false when it is damaged.
+  bool describe_tree(Bytes message, Strings& strings);
 
   Track& operator[](std::int32_t row) { return tracks_[static_cast<std::size_t>(row)]; }
   [[nodiscard]] const std::vector<Track>& all() const { return tracks_; }
@@ -66,6 +80,9 @@ class Tracks {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> by_thread_;
   IdMap<std::int32_t> by_sequence_;
   std::map<std::tuple<std::int64_t, std::int32_t, std::uint64_t>, std::int32_t> by_async_;
+  std::map<std::tuple<std::int32_t, std::int64_t, std::uint64_t, bool, std::int32_t>, std::int32_t> by_queue_;
+  std::map<std::tuple<std::int32_t, std::int64_t, std::int32_t, std::int32_t>, std::int32_t> by_gpu_counter_;
+  std::map<std::uint32_t, std::int32_t> by_log_;
   std::map<std::int64_t, std::int32_t> process_names_;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int32_t> thread_names_;
 };

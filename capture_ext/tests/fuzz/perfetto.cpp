@@ -1,4 +1,5 @@
-// libFuzzer harness of the Perfetto decoder: packets, state of sequences, clocks, slices, arguments.
+// libFuzzer harness of the Perfetto decoder: packets, state of sequences, clocks, slices, work of GPUs,
+// arguments, and the accounting of every packet and byte.
 //
 // A short run is part of the test suite (tests/fuzz/test_fuzz_perfetto.py). For a long one:
 //
@@ -6,7 +7,8 @@
 //     capture_ext/tests/fuzz/perfetto.cpp capture_ext/formats/perfetto/*.cpp capture_ext/formats/io/*.cpp
 //     -o fuzz_perfetto
 //   mkdir -p seeds found && python tests/fuzz/perfetto_seeds.py seeds
-//   ./fuzz_perfetto -max_total_time=3600 -max_len=16384 -timeout=10 -rss_limit_mb=1024 found seeds
+//   ./fuzz_perfetto -max_total_time=3600 -max_len=16384 -timeout=10 -rss_limit_mb=1024
+//     -dict=capture_ext/tests/fuzz/perfetto.dict found seeds
 //
 // (one line each). `-print_final_stats=1 -print_coverage=1` says what was executed and covered.
 #include <cstddef>
@@ -37,7 +39,7 @@ void check(const pf::Trace& trace, std::size_t bytes) {
        {&s.category, &s.track, &s.iteration, &s.run, &s.begin_arguments, &s.end_arguments}) {
     require(column->size() == rows);
   }
-  for (const auto* column : {&s.start, &s.dur, &s.correlation, &s.external_id})
+  for (const auto* column : {&s.start, &s.dur, &s.correlation, &s.external_id, &s.corr_id})
     require(column->size() == rows);
   require(rows <= bytes);
   for (std::size_t i = 0; i < rows; ++i) {
@@ -57,6 +59,27 @@ void check(const pf::Trace& trace, std::size_t bytes) {
   for (const pf::Track& track : trace.tracks.all()) {
     require(text(track.name) && text(track.process_name) && text(track.thread_name) && text(track.unit));
   }
+}
+
+// Every packet became one thing, and every byte is in one place.
+void balance(const pf::Trace& trace, std::size_t bytes) {
+  const pf::Accounting& a = trace.accounting;
+  pf::Count sum;
+  const auto add = [&](const pf::Count& count) {
+    require(count.packets <= trace.packets && count.bytes <= bytes);
+    sum.packets += count.packets;
+    sum.bytes += count.bytes;
+  };
+  for (const auto& [field, count] : a.read) add(count);
+  for (const auto& [field, count] : a.unread) add(count);
+  for (const auto& [type, count] : a.unread_events) add(count);
+  for (const auto& [phase, count] : a.unread_phases) add(count);
+  for (const pf::Count& count : a.left_out) add(count);
+  require(sum.packets == trace.packets && a.bytes == bytes && a.identified <= trace.packets);
+  std::uint64_t outside = a.cut_bytes;
+  for (const auto& [field, count] : a.other_fields) outside += count.bytes;
+  require(sum.bytes + outside == bytes);
+  require(trace.slices.ends_without_begin <= trace.packets && trace.slices.bytes_of_lost_ends <= sum.bytes);
 }
 
 // The arguments of some events, and the spans written again.
@@ -101,6 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const pf::Trace trace = pf::decode(bytes);
   check(trace, size);
+  balance(trace, size);
   use(trace);
   return 0;
 }

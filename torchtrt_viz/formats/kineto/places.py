@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtrt_viz.formats.kineto.kinds import CATEGORIES, NAME_RULES, OTHER
+from torchtrt_viz.formats.producers.categories import CATEGORIES, OTHER
 from torchtrt_viz.formats.producers.rules import GPU, MEASURED, Place, places_of
+from torchtrt_viz.formats.producers.work_names import kind_on_device, kind_on_host
 from torchtrt_viz.model.schema import KINDS
 
 if TYPE_CHECKING:
@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Placed", "lane_places", "place_events", "unsaid_events"]
 
 _OTHER = OTHER[0]
-_KERNEL, _MEMCPY, _MEMSET = (KINDS.index(kind) for kind in ("kernel", "memcpy", "memset"))
-_COMMUNICATION, _RUNTIME = KINDS.index("communication"), KINDS.index("runtime")
-_COPY = re.compile(
-    r"\[?(CUDA |HIP )?(Memcpy|MEMCPY|memcpy)|Copy(Host|Device|Buffer)|MEMORY_COPY|__amd_rocclr_copy"
-)
-_FILL = re.compile(r"\[?(CUDA |HIP )?(Memset|MEMSET|memset)|FillBuffer|__amd_rocclr_fill")
-_COLLECTIVE = re.compile(
-    "|".join(re.escape(text) for how, text, *_ in NAME_RULES if how == "contains") + "|hcom_"
-)
-_API = re.compile(r"(cu|cuda|hip|hsa_|nvrtc|cudnn)[A-Z_]\w*(_v\d+)?$")
+_KERNEL = KINDS.index("kernel")
 
 
 @dataclass(frozen=True)
@@ -107,15 +98,8 @@ def _by_name(
     used = np.unique(codes[rows])
     device, host = np.full(len(categories) + 1, -1, np.int16), np.full(len(categories) + 1, -1, np.int16)
     for code in used[used >= 0].tolist():
-        name = categories[code]
-        if _COPY.match(name):
-            device[code] = _MEMCPY
-        elif _FILL.match(name):
-            device[code] = _MEMSET
-        elif _COLLECTIVE.search(name.partition("(")[0]):
-            device[code] = _COMMUNICATION
-        if _API.match(name):
-            host[code] = _RUNTIME
+        device[code] = kind_on_device(categories[code])
+        host[code] = kind_on_host(categories[code])
     on_device = device[codes]
     on_host = host[codes]
     out = np.where(rows & (kind == _KERNEL) & (on_device >= 0), on_device.astype(kind.dtype), kind)

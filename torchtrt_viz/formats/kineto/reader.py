@@ -17,7 +17,6 @@ from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source
-from torchtrt_viz.formats.kineto import kinds as kineto_kinds
 from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of, unread_data
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
 from torchtrt_viz.formats.kineto.ids import Separated, separate_ids
@@ -26,6 +25,7 @@ from torchtrt_viz.formats.kineto.places import lane_places, place_events, unsaid
 from torchtrt_viz.formats.kineto.repairs import report
 from torchtrt_viz.formats.kineto.sniff import looks_like_trace_events
 from torchtrt_viz.formats.kineto.tracks import Labels, tracks_frame
+from torchtrt_viz.formats.producers import categories
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
@@ -76,10 +76,10 @@ def read(source: Source, options: LoadOptions) -> TraceData:
         When the content is empty or no trace; with ``options.strict`` also for any damage.
     """
     decoder = native("kineto").Decoder(
-        categories=kineto_kinds.CATEGORIES,
-        rules=kineto_kinds.NAME_RULES,
-        other=kineto_kinds.OTHER,
-        step_kind=kineto_kinds.STEP,
+        categories=categories.CATEGORIES,
+        rules=categories.NAME_RULES,
+        other=categories.OTHER,
+        step_kind=categories.STEP,
         kept_keys=list(KEPT_KEYS),
     )
     events = FileEvents(source)

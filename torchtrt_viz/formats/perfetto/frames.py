@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,13 @@ import numpy as np
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.perfetto.accounting import accounting_of, unread_in_words
 from torchtrt_viz.formats.perfetto.codes import distinct_codes
 from torchtrt_viz.formats.perfetto.own_fields import OwnMetadata, read_own
-from torchtrt_viz.formats.perfetto.tracks import TrackTable
+from torchtrt_viz.formats.perfetto.places import Placed, place, says_domain, track_places
+from torchtrt_viz.formats.perfetto.sniff import looks_like_perfetto
+from torchtrt_viz.formats.perfetto.tracks import TrackNames, TrackTable
 from torchtrt_viz.formats.perfetto.unpack import unpack
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.nesting import nest_observed
@@ -24,8 +29,9 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.formats.io.options import LoadOptions
     from torchtrt_viz.formats.io.source import Source
+    from torchtrt_viz.formats.producers.rules import Place
 
-__all__ = ["classify", "read_trace"]
+__all__ = ["read_trace"]
 
 _PROBLEMS = {
     "truncated": "the trace stops or is damaged here: packets before it were read",
@@ -35,11 +41,19 @@ _PROBLEMS = {
     "missing_string": "interned names that the trace does not define are empty",
     "no_time": "events without a time, or with one that does not fit, were left out",
     "other_clock": "events on clocks that no snapshot relates to the trace's were left out",
-    "legacy_phase": "legacy events of phases that are not read were left out",
+    "legacy_phase": "legacy events of phases that are not read",
     "compressed": "compressed packets inside of compressed packets were left out",
+    "legacy_flow": "flows in the form of the trace-event format (bind_id) were not read",
+    "no_value": "events of counters without a value were left out",
     "end_without_begin": "ends of slices that never began were left out",
     "unfinished": "slices without an end are instants with state unfinished",
 }
+_HEAD_BYTES = 1 << 16
+_EXPECTED = "packets with times, sequences, events or descriptors of tracks"
+#: Packets that hold events or describe where they lie.
+_EVENTS = frozenset({11, 43, 44, 52, 53, 60, 63, 65, 71, 129})
+#: Nothing is damaged: the trace holds more than is read.
+_WHOLE = frozenset({"legacy_flow"})
 _CLOCKS = {
     1: "realtime (Unix time)",
     2: "realtime, coarse",
@@ -48,40 +62,6 @@ _CLOCKS = {
     5: "monotonic, raw",
     6: "boottime",
 }
-#: Category -> (kind, domain), as PyTorch's profiler names them; a category of this package's own is a kind.
-_CATEGORIES: dict[str, tuple[str, str]] = {
-    "cpu_op": ("operator", "host"),
-    "operator": ("operator", "host"),
-    "user_annotation": ("annotation", "host"),
-    "gpu_user_annotation": ("annotation", "gpu"),
-    "cuda_runtime": ("runtime", "host"),
-    "cuda_driver": ("runtime", "host"),
-    "runtime": ("runtime", "host"),
-    "kernel": ("kernel", "gpu"),
-    "concurrent_kernel": ("kernel", "gpu"),
-    "gpu_memcpy": ("memcpy", "gpu"),
-    "memcpy": ("memcpy", "gpu"),
-    "gpu_memset": ("memset", "gpu"),
-    "memset": ("memset", "gpu"),
-    "python_function": ("python", "host"),
-}
-
-
-def classify(category: str) -> tuple[str, str]:
-    """Return (kind, domain) of an event by its categories, ("other", "host") for unknown ones.
-
-    The categories "gpu" and "host" name the domain; this package writes one of them with every event.
-    """
-    words = [word.strip() for word in category.split(",")]
-    kind, domain = next(
-        (_CATEGORIES[w.lower()] for w in words if w.lower() in _CATEGORIES), ("other", "host")
-    )
-    if kind == "other":
-        kind = next((w for w in words if w in schema.KINDS), "other")
-    for word in words:
-        if word in schema.DOMAINS:
-            domain = word
-    return kind, domain
 
 
 def read_trace(source: Source, options: LoadOptions) -> TraceData:
@@ -95,10 +75,12 @@ def read_trace(source: Source, options: LoadOptions) -> TraceData:
     data = source.read()
     if options.progress is not None:
         options.progress(len(data), len(data))
+    head = data[:_HEAD_BYTES]
     decoded = native("perfetto").decode(unpack(data, source.name, options))
     del data
     problems = decoded.problems()
     if decoded.packets == problems.get("damaged_packet", (0, 0))[0]:  # 0 of 0 included
+        _refuse_named(head, source)
         raise TraceFormatError(
             "no packet of the trace is whole",
             path=source.name,
@@ -107,9 +89,59 @@ def read_trace(source: Source, options: LoadOptions) -> TraceData:
             found=f"{source.stored_bytes} bytes without one",
             hint="Write the trace again; if it is still being written, stop the tracing session first",
         )
+    _refuse_foreign(decoded, head, source)
     for code, (count, offset) in problems.items():
-        options.repaired(Repair(code, _PROBLEMS[code], source.name, offset, count))
+        found = Repair(code, _PROBLEMS[code], source.name, offset, count)
+        if code in _WHOLE:
+            options.warnings.append(found)
+        else:
+            options.repaired(found)
     return _Frames(decoded, source, options).trace()
+
+
+def _refuse_foreign(decoded: Any, head: bytes, source: Source) -> None:
+    """Refuse a protobuf file of something else, which reads as packets without anything in them.
+
+    Raises
+    ------
+    TraceFormatError
+        With what the file is, where that can be told.
+    """
+    accounting = decoded.accounting()
+    damaged = accounting["left_out"].get("damaged_packet", (0, 0))[0]
+    if looks_like_perfetto(head) or (damaged and accounting["identified"]):
+        return
+    if any(field in _EVENTS for field in accounting["read"]):
+        return
+    _refuse_named(head, source)
+    raise TraceFormatError(
+        "not a Perfetto trace",
+        path=source.name,
+        offset=0,
+        expected=_EXPECTED,
+        found="another protobuf file",
+        hint="Load the file that the profiler wrote",
+    )
+
+
+def _refuse_named(head: bytes, source: Source) -> None:
+    """Refuse a file of which it can be told what it is.
+
+    Raises
+    ------
+    TraceFormatError
+        With what it is, and what to load.
+    """
+    foreign = foreign_protobuf(head, source.filename)
+    if foreign is not None:
+        raise TraceFormatError(
+            "not a Perfetto trace",
+            path=source.name,
+            offset=0,
+            expected=_EXPECTED,
+            found=foreign.what,
+            hint=foreign.hint,
+        )
 
 
 class _Frames:
@@ -130,36 +162,42 @@ class _Frames:
             self._rank = options.rank
         elif self._own is not None and self._own.rank is not None:
             self._rank = self._own.rank
+        self._names_of_tracks = TrackNames(self._track_columns, self._strings)
+        self._settle_own()
 
     def trace(self) -> TraceData:
         """Return the trace."""
         own = self._own
         shift, base = self._time_axis()
-        kinds, domains = self._kinds(self._spans["category"])
-        instant_kinds, instant_domains = self._kinds(self._instants["category"])
-        row_of, tracks = self._tracks(domains, instant_domains)
-        spans = self._span_frame(row_of, shift, kinds, domains)
+        places = None
+        if own is None:
+            categorised = says_domain(self._spans["category"], self._strings)
+            places = track_places(self._names_of_tracks, self._used, categorised=categorised)
+        placed = place(self._spans, self._strings, places)
+        points = place(self._instants, self._strings, places)
+        row_of, tracks = self._tracks(placed.domain, points.domain, places)
+        spans = self._span_frame(row_of, shift, placed)
         flows = self._decoded.flows()
         count = len(flows["id"])
+        frames = {
+            "spans": spans,
+            "instants": self._instant_frame(row_of, shift, points),
+            "counters": self._counter_frame(row_of, shift),
+            "flows": schema.FLOWS.frame({"name": "flow" if count else [], **flows}, count),
+        }
+        accounting = accounting_of(
+            self._decoded.accounting(),
+            {name: len(frame) for name, frame in frames.items()},
+            self._spans["dur_ns"],
+        )
+        self._warn(accounting, placed, places)
         return TraceData(
-            spans=spans,
+            **frames,
             tracks=tracks,
-            instants=schema.INSTANTS.frame(
-                {
-                    "name": self._names(self._instants["name"]),
-                    "kind": instant_kinds,
-                    "domain": instant_domains,
-                    "track": row_of[self._instants["track"]],
-                    "ts_ns": self._instants["ts_ns"] - shift,
-                    "state": self._instants["unfinished"].astype(np.int8),
-                    "rank": np.full(len(instant_kinds), self._rank, np.int32),
-                },
-                len(instant_kinds),
+            args=_Arguments(
+                self._decoded.span_arguments, len(placed.kind), [] if own is None else own.aggregates
             ),
-            counters=self._counter_frame(row_of, shift),
-            flows=schema.FLOWS.frame({"name": "flow" if count else [], **flows}, count),
-            args=_Arguments(self._decoded.span_arguments, len(kinds), [] if own is None else own.aggregates),
-            instant_args=_Arguments(self._decoded.instant_arguments, len(instant_kinds), []),
+            instant_args=_Arguments(self._decoded.instant_arguments, len(points.kind), []),
             meta={
                 "format": "perfetto",
                 "sources": [self._source.name],
@@ -168,10 +206,49 @@ class _Frames:
                 "rank": None if self._rank < 0 else self._rank,
                 "synthetic": own is not None and own.synthetic,
                 "packets": self._decoded.packets,
-                "packets_not_read": self._decoded.other_packets(),
+                "packets_not_read": {
+                    field: count for field, (count, _) in self._decoded.accounting()["unread"].items()
+                },
+                "accounting": accounting,
+                "producers": {
+                    "rows": dict(Counter(p.producer for p in places or () if p is not None)),
+                    "placed_by_name": placed.by_name,
+                    "derived": placed.derived,
+                },
                 "warnings": self._options.warnings,
             },
         )
+
+    def _warn(self, accounting: dict[str, Any], placed: Placed, places: list[Place | None] | None) -> None:
+        """Say what was not read, and how much lies where nothing says host or GPU."""
+        warnings, name = self._options.warnings, self._source.name
+        words, number = unread_in_words(accounting)
+        if number:
+            warnings.append(
+                Repair("unread_packets", f"packets of kinds that are not read: {words}", name, count=number)
+            )
+        rows = accounting["rows"]
+        if not rows["spans"] + rows["instants"] + rows["counters"]:
+            text = "the trace holds no slice, instant or counter of a kind that is read"
+            warnings.append(Repair("no_events", text, name))
+        if places is None:
+            return
+        unsaid = ~placed.said
+        if placed.said.any() or self._track_columns["gpu"].any():
+            # something says what ran on a device; threads are threads, and other tracks may be anything
+            lanes = np.array([self._names_of_tracks.is_lane(i) for i in range(len(places))], bool)
+            unsaid &= lanes[self._spans["track"]]
+        count = int(unsaid.sum())
+        if count:
+            warnings.append(
+                Repair(
+                    "domain_unsaid",
+                    "neither categories nor names of tracks, threads and processes say what ran on a device: "
+                    "these events are taken as work of the host",
+                    name,
+                    count=count,
+                )
+            )
 
     def _time_axis(self) -> tuple[int, int | None]:
         """Return (time of the trace where ``start_ns`` is 0, Unix time there)."""
@@ -197,59 +274,72 @@ class _Frames:
     def _names(self, codes: np.ndarray) -> pd.Categorical:
         return _categorical(codes, self._strings, "(unnamed)")
 
-    def _kinds(self, category: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the codes of kind and domain of events by their categories' codes."""
-        distinct, inverse = distinct_codes(category)
-        told = [classify("" if code < 0 else self._strings[code]) for code in distinct]
-        kinds = np.array([schema.KINDS.index(kind) for kind, _ in told], np.int8)
-        domains = np.array([schema.DOMAINS.index(domain) for _, domain in told], np.int8)
-        return kinds[inverse], domains[inverse]
-
-    def _timings(self, category: np.ndarray) -> np.ndarray:
-        """Return the codes of timing: modeled for what this package marked so, else measured."""
-        distinct, inverse = distinct_codes(category)
+    def _timings(self, placed: Placed) -> np.ndarray:
+        """Return the codes of timing: modeled for what this package marked so and for derived rows."""
+        if self._own is None:
+            return placed.timing
+        distinct, inverse = distinct_codes(self._spans["category"])
         modeled = schema.TIMINGS.index("modeled")
         codes = [
-            modeled
-            if self._own is not None and code >= 0 and "modeled" in self._strings[code].split(",")
-            else 0
-            for code in distinct
+            modeled if code >= 0 and "modeled" in self._strings[code].split(",") else 0 for code in distinct
         ]
         table = np.array(codes, np.int8)
         out: np.ndarray = table[inverse]
         return out
 
-    def _tracks(self, domains: np.ndarray, instant_domains: np.ndarray) -> tuple[np.ndarray, pd.DataFrame]:
-        """Return (row of each of the decoder's tracks, frame of tracks)."""
+    def _settle_own(self) -> None:
+        """Believe what this package wrote of tracks only where every track in use is one of those."""
         total = len(self._track_columns["uuid"])
-        own = self._own
-        used = np.zeros(total, bool)
-        on_gpu = np.zeros(total, bool)
-        for columns, where in ((self._spans, domains), (self._instants, instant_domains)):
-            used[columns["track"]] = True
-            on_gpu[columns["track"][where == schema.DOMAINS.index("gpu")]] = True
-        used[self._counters["track"]] = True
-        if own is not None:
+        self._used = np.zeros(total, bool)
+        for columns in (self._spans, self._instants, self._counters):
+            self._used[columns["track"]] = True
+        if self._own is not None:
             uuids = self._track_columns["uuid"]
-            lanes = np.array([own.lanes.get(int(uuid), -1) for uuid in uuids], np.int32)
-            if not (lanes[used] < 0).any():
-                columns = {key: [track[key] for track in own.tracks] for key in schema.TRACKS.names}
-                return lanes, schema.TRACKS.frame(columns, len(own.tracks))
-            self._own = None  # somebody edited the trace: what it says of tracks no longer holds
-        table = TrackTable(self._track_columns, self._strings, used)
+            self._lanes = np.array([self._own.lanes.get(int(uuid), -1) for uuid in uuids], np.int32)
+            if (self._lanes[self._used] < 0).any():
+                self._own = None  # somebody edited the trace
+
+    def _tracks(
+        self, domains: np.ndarray, instant_domains: np.ndarray, places: list[Place | None] | None
+    ) -> tuple[np.ndarray, pd.DataFrame]:
+        """Return (row of each of the decoder's tracks, frame of tracks)."""
+        if self._own is not None:
+            columns = {key: [track[key] for track in self._own.tracks] for key in schema.TRACKS.names}
+            return self._lanes, schema.TRACKS.frame(columns, len(self._own.tracks))
+        on_gpu = self._track_columns["gpu"].astype(bool)
+        for events, where in ((self._spans, domains), (self._instants, instant_domains)):
+            on_gpu[events["track"][where == schema.DOMAINS.index("gpu")]] = True
+        table = TrackTable(self._names_of_tracks, self._used, places or [])
         gpu = np.zeros(len(table), bool)
-        gpu[table.row[on_gpu & used]] = True
+        gpu[table.row[on_gpu & self._used]] = True
         return table.row, table.frame(gpu, self._rank)
 
-    def _span_frame(
-        self, row_of: np.ndarray, shift: int, kinds: np.ndarray, domains: np.ndarray
-    ) -> pd.DataFrame:
+    def _instant_frame(self, row_of: np.ndarray, shift: int, placed: Placed) -> pd.DataFrame:
+        instants = self._instants
+        count = len(placed.kind)
+        return schema.INSTANTS.frame(
+            {
+                "name": self._names(instants["name"]),
+                "kind": placed.kind,
+                "domain": placed.domain,
+                "track": row_of[instants["track"]],
+                "ts_ns": instants["ts_ns"] - shift,
+                "state": instants["unfinished"].astype(np.int8),
+                "rank": np.full(count, self._rank, np.int32),
+            },
+            count,
+        )
+
+    def _span_frame(self, row_of: np.ndarray, shift: int, placed: Placed) -> pd.DataFrame:
         import pandas as pd
 
         spans = self._spans
         track = row_of[spans["track"]].astype(np.int32, copy=False)
         start = spans["start_ns"] - shift
-        timing = self._timings(spans["category"])
+        timing = self._timings(placed)
+        correlation = spans["correlation"]
+        if self._own is None:  # as ROCm's tools call it
+            correlation = np.where(correlation == -1, spans["corr_id"], correlation)
         # what was not observed takes no time off what was
         parent, depth, own_time = nest_observed(track, start, spans["dur_ns"], timing == 0)
         if self._own is not None and self._own.nesting and self._own.spans == len(start):
@@ -260,8 +350,8 @@ class _Frames:
         frame = schema.SPANS.frame(
             {
                 "name": self._names(spans["name"]),
-                "kind": kinds,
-                "domain": domains,
+                "kind": placed.kind,
+                "domain": placed.domain,
                 "timing": timing,
                 "track": track,
                 "start_ns": start,
@@ -269,7 +359,7 @@ class _Frames:
                 "self_ns": own_time,
                 "depth": depth,
                 "parent": parent,
-                "correlation": spans["correlation"],
+                "correlation": correlation,
                 "external_id": spans["external_id"],
                 "iteration": spans["iteration"],
                 "rank": np.full(len(start), self._rank, np.int32),

@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torchtrt_viz.formats.producers.rules import GPU
 from torchtrt_viz.model import schema
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd
 
-__all__ = ["TrackTable"]
+    from torchtrt_viz.formats.producers.rules import Place
+
+__all__ = ["TrackNames", "TrackTable"]
 
 #: Numbers that the decoder gives to the sorts of track.
-_CUSTOM, _PROCESS, _THREAD, _COUNTER, _SEQUENCE, _ASYNC = range(6)
+_CUSTOM, _PROCESS, _THREAD, _COUNTER, _SEQUENCE, _ASYNC, _QUEUE = range(7)
 _TYPES = {
     _CUSTOM: "other",
     _PROCESS: "process",
@@ -22,8 +27,76 @@ _TYPES = {
     _COUNTER: "counter",
     _SEQUENCE: "other",
     _ASYNC: "async",
+    _QUEUE: "stream",
 }
 _MOST_PARENTS = 64
+
+
+class TrackNames:
+    """What the decoder's tracks are called, by their index.
+
+    Parameters
+    ----------
+    columns
+        The decoder's columns.
+    strings
+        Its table of strings.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray], strings: list[str]) -> None:
+        self._columns = columns
+        self._strings = strings
+        self._by_uuid = {int(uuid): i for i, uuid in enumerate(columns["uuid"]) if uuid}
+
+    def number(self, column: str, index: int) -> int:
+        """Return a value of a column."""
+        return int(self._columns[column][index])
+
+    def text(self, column: str, index: int) -> str | None:
+        """Return the string that a column of codes refers to."""
+        code = self.number(column, index)
+        return None if code < 0 else self._strings[code]
+
+    def own(self, index: int) -> str | None:
+        """Return the name of the track, a thread's own where it is one."""
+        return self.text("thread_name", index) or self.text("name", index)
+
+    def _chain(self, index: int) -> Iterator[int]:
+        """Yield the track and those above it; a circle of parents ends."""
+        for _ in range(_MOST_PARENTS):
+            yield index
+            above = self._by_uuid.get(self.number("parent", index))
+            if above is None:
+                return
+            index = above
+
+    def above(self, index: int) -> list[str]:
+        """Return the names of the tracks above, the nearest first."""
+        names = [self.own(at) for at in list(self._chain(index))[1:]]
+        return list(dict.fromkeys(name for name in names if name))
+
+    def process_of(self, index: int) -> tuple[int, str | None]:
+        """Find the process that a track belongs to, over its parents: (pid or -1, name)."""
+        for at in self._chain(index):
+            pid = self.number("pid", at)
+            if pid >= 0:
+                return pid, self.text("process_name", at)
+        return -1, None
+
+    def process(self, index: int) -> str | None:
+        """Return the name of the process, None where there is none."""
+        return self.process_of(index)[1]
+
+    def gpu(self, index: int) -> int | None:
+        """Return the number of the GPU that a track is said to be of, -1 for one without a number."""
+        for at in self._chain(index):
+            if self.number("gpu", at):
+                return self.number("device", at)
+        return None
+
+    def is_lane(self, index: int) -> bool:
+        """Whether the track is no thread's and no process's: what runs there is for its writer to say."""
+        return self.number("kind", index) in (_CUSTOM, _ASYNC, _SEQUENCE)
 
 
 class TrackTable:
@@ -34,18 +107,17 @@ class TrackTable:
 
     Parameters
     ----------
-    columns
-        The decoder's columns.
-    strings
-        Its table of strings.
+    names
+        The decoder's tracks.
     used
-        For each of its tracks, whether anything is on it; others get no row.
+        For each of them, whether anything is on it; others get no row.
+    places
+        What their names say, None for nothing.
     """
 
-    def __init__(self, columns: dict[str, np.ndarray], strings: list[str], used: np.ndarray) -> None:
-        self._columns = columns
-        self._strings = strings
-        self._by_uuid = {int(uuid): i for i, uuid in enumerate(columns["uuid"]) if uuid}
+    def __init__(self, names: TrackNames, used: np.ndarray, places: Sequence[Place | None]) -> None:
+        self._names = names
+        self._places = places
         self.row = np.full(len(used), -1, np.int32)
         self._rows: list[dict[str, Any]] = []
         known: dict[Any, int] = {}
@@ -57,54 +129,53 @@ class TrackTable:
                 self._rows.append(self._describe(int(index)))
             self.row[index] = at
 
-    def _get(self, column: str, index: int) -> int:
-        return int(self._columns[column][index])
-
-    def _text(self, column: str, index: int) -> str | None:
-        code = self._get(column, index)
-        return None if code < 0 else self._strings[code]
-
     def _key(self, index: int) -> Any:
-        kind = self._get("kind", index)
+        names = self._names
+        kind = names.number("kind", index)
         if kind == _THREAD:
-            return kind, self._get("pid", index), self._get("tid", index), self._get("thread_name", index)
-        name = self._get("name", index)
+            return kind, *(names.number(column, index) for column in ("pid", "tid", "thread_name"))
+        name = names.number("name", index)
         if kind in (_CUSTOM, _ASYNC) and name >= 0:
-            return kind, self._get("parent", index), self._get("pid", index), name
+            return kind, names.number("parent", index), names.number("pid", index), name
         return "own", index
 
-    def _process_of(self, index: int) -> tuple[int, str | None]:
-        """Find the process that a track belongs to, over its parents: (pid or -1, name)."""
-        for _ in range(_MOST_PARENTS):
-            pid = self._get("pid", index)
-            if pid >= 0:
-                return pid, self._text("process_name", index)
-            above = self._by_uuid.get(self._get("parent", index))
-            if above is None:
-                break
-            index = above
-        return -1, None
-
     def _describe(self, index: int) -> dict[str, Any]:
-        kind = self._get("kind", index)
-        pid, process = self._process_of(index)
-        tid = self._get("tid", index)
-        thread = self._text("thread_name", index)
-        name = self._text("name", index)
+        names = self._names
+        kind = names.number("kind", index)
+        pid, process = names.process_of(index)
+        tid = names.number("tid", index)
+        thread = names.text("thread_name", index)
+        name = names.text("name", index)
+        place = self._places[index]
+        streams = kind == _QUEUE or (place is not None and place.domain == GPU and kind != _COUNTER)
+        device: int | None = names.number("device", index)
+        if device is None or device < 0:
+            device = place.device if place is not None and streams else None
         if kind == _THREAD:
             label = f"{thread or name} {tid}" if thread or name else f"thread {tid}"
         elif kind == _PROCESS:
             label = process or name or f"process {pid}"
         elif kind == _SEQUENCE:
             label = f"sequence {tid}"
+        elif kind == _QUEUE:
+            label = name or "queue"
+            label = label if device is None else f"GPU {device} {label}"
         else:
-            label = name or f"track {self._get('uuid', index)}"
+            label = name or f"track {names.number('uuid', index)}"
+        lane: str | int | None = None
+        if kind == _THREAD:
+            lane = thread or str(tid)
+        elif kind == _QUEUE:
+            lane = name
+        elif streams and place is not None:
+            lane = place.stream or name
         return {
             "label": label,
-            "type": _TYPES[kind],
+            "type": "stream" if streams else _TYPES[kind],
             "process": (f"{process} {pid}" if process else str(pid)) if pid >= 0 else None,
-            "thread": (thread or str(tid)) if kind == _THREAD else None,
-            "sort_index": self._get("order", index),
+            "thread": lane,
+            "device": device,
+            "sort_index": names.number("order", index),
         }
 
     def __len__(self) -> int:
@@ -112,6 +183,8 @@ class TrackTable:
 
     def frame(self, gpu: np.ndarray, rank: int) -> pd.DataFrame:
         """Return the frame; ``gpu`` says for each row whether GPU work is on it."""
+        import pandas as pd
+
         rows = self._rows
         return schema.TRACKS.frame(
             {
@@ -120,6 +193,7 @@ class TrackTable:
                 "domain": np.where(gpu, schema.DOMAINS.index("gpu"), schema.DOMAINS.index("host")),
                 "process": [row["process"] for row in rows],
                 "thread": [row["thread"] for row in rows],
+                "device": pd.array([row["device"] for row in rows], dtype="Int32"),
                 "rank": np.full(len(rows), rank, np.int32),
                 "sort_index": np.array([row["sort_index"] for row in rows], np.int64),
             },

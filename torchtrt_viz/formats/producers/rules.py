@@ -5,8 +5,9 @@ their own, and tell by the names of processes and threads: this is the one table
 Perfetto alike. The first rule that fits a row decides. What no rule fits stays what its category says.
 
 Sources of the names: XLA's and TensorFlow's trace viewer and TensorFlow 1's ``timeline.py``; Ascend's msprof
-and torch_npu; rocprof v1's ``tblextr.py`` and rpd's ``rpd2tracing.py``; nsys2json; nvprof2json; Paddle's
-profiler; Intel's unitrace; Triton's Proton; torch's profiler before Kineto; libkineto.
+and torch_npu; rocprof v1's ``tblextr.py``, rocprofv3's ``generatePerfetto.cpp`` and rpd's ``rpd2tracing.py``;
+nsys2json; nvprof2json; Paddle's profiler; Intel's unitrace; Triton's Proton; torch's profiler before Kineto;
+libkineto.
 """
 
 from __future__ import annotations
@@ -74,6 +75,10 @@ _DERIVED = (
     r"|Source code|Source Code|Launch Stats|Sparse Core)"
 )
 
+_AGENT, _STREAM = r"(\w+ )?\[(?P<device>\d+)\]", r"\[(?P<stream>\d+)\]"
+#: Copies are put under a stream, or under the thread that asked for them.
+_COPIES = rf"(THREAD \[\d+\]|STREAM {_STREAM})"
+
 RULES: tuple[TrackRule, ...] = (
     # libkineto: the profiler's own bookkeeping
     TrackRule("libkineto", r"(Spans|Traces)$", None, "host", None, "modeled"),
@@ -133,6 +138,11 @@ RULES: tuple[TrackRule, ...] = (
     TrackRule("rocprof", r"(CPU ROCTX|Markers and Ranges)", None, "host", "annotation"),
     TrackRule("rocprof", r"COPY$", None, "gpu", "memcpy"),
     TrackRule("rocprof", r"GPU ?(?P<device>\d+)$", r"(?P<stream>.*)", "gpu", "kernel"),
+    # rocprofv3: what runs on an agent has the agent's number and sort in the name of its row
+    TrackRule("rocprofv3", None, rf"COMPUTE {_AGENT} (QUEUE|STREAM) {_STREAM} \(?GPU", "gpu", "kernel"),
+    TrackRule("rocprofv3", None, rf"COPY to {_AGENT} {_COPIES} \(?GPU", "gpu", "memcpy"),
+    TrackRule("rocprofv3", None, rf"COPY to (\w+ )?\[\d+\] {_COPIES} \(?CPU", "gpu", "memcpy"),
+    TrackRule("rocprofv3", None, r"THREAD \d+ \(", "host", None),
     # libkineto's metadata, where somebody's filter took the categories away
     TrackRule(
         "libkineto",
@@ -169,12 +179,12 @@ def place_of(
     categorised
         Whether categories of the file are known.
     """
-    if not process:
+    if not process and not thread:
         return None
     for rule, of_process, of_thread in _COMPILED:
         if (rule.uncategorised and categorised) or (rule.labels is not None and rule.labels not in labels):
             continue
-        found = None if of_process is None else of_process.match(process)
+        found = None if of_process is None else of_process.match(process or "")
         if of_process is not None and found is None:
             continue
         within = None if of_thread is None else of_thread.match(thread or "")

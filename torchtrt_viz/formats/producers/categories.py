@@ -1,9 +1,11 @@
 """What the categories and names of trace events mean: the kind of work, and where its time is spent.
 
-Categories are those of libkineto's activity types (and of its ports to other devices), of the exporters
-before it (PyTorch 1.8 to 1.11: Operator, Runtime, Kernel, ...), of AMD's and Intel's tools, of ONNX Runtime
-(Session, Node, Kernel, Api), Paddle and VizTracer (FEE). A category that is not listed says nothing: its
-events are ``other``, on the host unless their arguments or the names of their row name a device.
+One table for JSON and Perfetto alike. Categories are those of libkineto's activity types (and of its ports to
+other devices), of the exporters before it (PyTorch 1.8 to 1.11: Operator, Runtime, Kernel, ...), of AMD's and
+Intel's tools, of ONNX Runtime (Session, Node, Kernel, Api), Paddle and VizTracer (FEE), of rocprofv3
+(``perfetto_category.hpp`` of rocprofiler-sdk) and of ROCm Systems Profiler, which puts ``rocm_`` before the
+same names (``categories.h`` of rocprofiler-systems). A category that is not listed says nothing: its events
+are ``other``, on the host unless their arguments or the names of their row name a device.
 """
 
 from __future__ import annotations
@@ -42,6 +44,16 @@ CATEGORIES: dict[str, tuple[int, int]] = {
         "glow_runtime mlu_runtime gcu_runtime gcu_driver privateuse1_runtime privateuse1_driver "
         "musa_runtime musa_driver Api CudaRuntime",
     ),
+    **_table("kernel", GPU, "kernel_dispatch rocm_kernel_dispatch"),
+    **_table("memcpy", GPU, "memory_copy rocm_memory_copy"),
+    **_table(
+        "runtime",
+        HOST,
+        "hip_api hsa_api rccl_api rocdecode_api rocjpeg_api rocm_hip_api rocm_hsa_api rocm_rccl_api "
+        "rocm_rocdecode_api rocm_rocjpeg_api",
+    ),
+    **_table("annotation", HOST, "marker_api rocm_marker_api"),
+    **_table("memory", HOST, "memory_allocation rocm_memory_allocation"),
     **_table("python", HOST, "python_function FEE"),
     **_table("communication", UNSAID, "collective_comm"),
     # CUPTI's synchronisation records last as long as the host call that waits, whatever lane they are put on.

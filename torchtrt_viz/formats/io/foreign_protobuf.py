@@ -1,0 +1,239 @@
+"""What a protobuf file is that is none of ours: named for the error, with what to load instead.
+
+Protobuf has no magic number. Each message here is told by the numbers and wire types of its first fields and
+by what one of them holds: XSpace (``xplane.proto``, ``hlo.proto``, ``graph.proto``, ``node_def.proto``,
+``saved_model.proto`` of TensorFlow and XLA), ONNX's ModelProto, pprof's Profile, Perfetto's TraceConfig.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = [
+    "FIXED32",
+    "FIXED64",
+    "LENGTH",
+    "VARINT",
+    "Foreign",
+    "Wire",
+    "fields",
+    "foreign_protobuf",
+    "varint",
+]
+
+VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A file of somebody else.
+
+    Attributes
+    ----------
+    what
+        Its name, for "found: ...".
+    hint
+        What to do to get a trace.
+    """
+
+    what: str
+    hint: str
+
+
+_XPLANE = Foreign(
+    "an XPlane of jax.profiler or TensorFlow's profiler (XSpace)",
+    "jax.profiler writes the same recording as *.trace.json.gz beside it "
+    "(plugins/profile/<run>/): load that, or open the XPlane in xprof or TensorBoard",
+)
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One field of a message: its number, wire type, value, content, and whether its end is missing."""
+
+    number: int
+    wire: int
+    value: int = 0
+    content: bytes = b""
+    cut: bool = False
+
+
+def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """Return (value, index behind it), the index -1 when it is cut or too long."""
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    return 0, -1
+
+
+def fields(data: bytes, most: int = 1000) -> Iterator[Wire | None]:
+    """Yield the fields of a message, at most so many; None where it does not read as one, then nothing.
+
+    The last field may be cut: what is there of it is its content.
+    """
+    at, end = 0, len(data)
+    while at < end and most > 0:
+        most -= 1
+        tag, at = varint(data, at, end)
+        number, wire = tag >> 3, tag & 7
+        if at < 0 or not 0 < number < 1 << 29 or wire not in (VARINT, FIXED64, LENGTH, FIXED32):
+            yield None
+            return
+        if wire in (FIXED64, FIXED32):
+            size = 8 if wire == FIXED64 else 4
+            yield Wire(number, wire, content=data[at : at + size], cut=at + size > end)
+            at += size
+            continue
+        value, at = varint(data, at, end)
+        if at < 0:
+            yield None
+            return
+        if wire == VARINT:
+            yield Wire(number, wire, value=value)
+        else:
+            yield Wire(number, wire, content=data[at : at + value], cut=at + value > end)
+            at += value
+
+
+def foreign_protobuf(head: bytes, filename: str = "") -> Foreign | None:
+    """Name a protobuf file by its first bytes; None where it is not told.
+
+    Parameters
+    ----------
+    head
+        The first 64 KiB of the uncompressed content.
+    filename
+        Its name without the folder, which settles what the content leaves open.
+    """
+    first = _first(head)
+    found = None
+    if first is not None and first.number == 1 and first.wire == LENGTH:
+        found = _of_messages(head, first.content)
+    elif first is not None and first.number == 1 and first.wire == VARINT:
+        found = _of_versions(head, filename)
+    if filename.lower().endswith(".xplane.pb") and found != _XPLANE:
+        reads = "" if found is None else f"; its content reads as {found.what}"
+        return Foreign(f"by its name an XPlane of jax.profiler or TensorFlow{reads}", _XPLANE.hint)
+    return found
+
+
+def _first(data: bytes) -> Wire | None:
+    return next(iter(fields(data, 1)), None) if data else None
+
+
+def _of_messages(head: bytes, first: bytes) -> Foreign | None:
+    """Name a file that is a list of messages of field 1."""
+    inner = [field for field in fields(first, 64) if field is not None]
+    if not inner:
+        return None
+    shape = {(field.number, field.wire) for field in inner}
+    if _is_plane(inner, shape):
+        return _XPLANE
+    if _is_node(inner, shape):
+        return Foreign(
+            "a TensorFlow GraphDef (a graph, not a run)",
+            "It holds no times: profile a run with tf.profiler or jax.profiler and load its *.trace.json.gz",
+        )
+    if shape <= {(number, VARINT) for number in range(1, 12)} and (1, VARINT) in shape:
+        return _of_numbers(head)
+    if _is_hlo(inner):
+        return Foreign(
+            "an XLA HLO module (a program, not a run)",
+            "It holds no times: profile a run with jax.profiler and load its *.trace.json.gz",
+        )
+    return None
+
+
+def _is_plane(inner: list[Wire], shape: set[tuple[int, int]]) -> bool:
+    """XPlane: id = 1, name = 2, lines = 3, metadata = 4 and 5, stats = 6."""
+    name = next((field for field in inner if field.number == 2), None)
+    said = None if name is None else _text(name)
+    if said is None or not shape <= {(1, VARINT), *((number, LENGTH) for number in range(2, 7))}:
+        return False
+    return re.match(r"/(host|device)\b|Task Environment|/host:metadata|python-tracer|#", said) is not None
+
+
+def _is_node(inner: list[Wire], shape: set[tuple[int, int]]) -> bool:
+    """NodeDef: name = 1, op = 2, inputs = 3, device = 4, attributes = 5."""
+    if not shape <= {(number, LENGTH) for number in range(1, 8)} or len(inner) < 2:
+        return False
+    name, op = inner[0], inner[1]
+    said = _text(op)
+    return (
+        (name.number, op.number) == (1, 2)
+        and all(_text(field) is not None for field in inner if field.number == 3)
+        and bool(_text(name))
+        and said is not None
+        and re.fullmatch(r"_?[A-Za-z][A-Za-z0-9_>.]*", said) is not None
+    )
+
+
+def _is_hlo(inner: list[Wire]) -> bool:
+    """HloModuleProto: name = 1, entry computation's name = 2, computations = 3."""
+    numbers = [field.number for field in inner[:3]]
+    return (
+        numbers == [1, 2, 3] and bool(_text(inner[0])) and bool(_text(inner[1])) and inner[2].wire == LENGTH
+    )
+
+
+def _of_numbers(head: bytes) -> Foreign | None:
+    """Name a list of messages of numbers: buffers of a trace's configuration, or a profile's value types."""
+    for field in fields(head, 4096):
+        if field is None or field.number == 1:
+            continue
+        if field.number == 2 and field.wire == LENGTH:
+            source = _first(field.content)
+            if source is not None and source.number == 1 and source.wire == LENGTH:
+                name = _first(source.content)
+                if name is not None and name.number == 1 and name.wire == LENGTH and _text(name):
+                    return Foreign(
+                        "a Perfetto trace configuration",
+                        "It says what to record: run perfetto -c CONFIG -o trace.pftrace and load the trace",
+                    )
+        return Foreign(
+            "a pprof profile (samples of call stacks, without a time axis)",
+            "Open it with pprof; to see times, record a trace (torch.profiler, Perfetto, py-spy with "
+            "--format chrometrace)",
+        )
+    return None
+
+
+def _of_versions(head: bytes, filename: str) -> Foreign | None:
+    """Name a file that begins with a version: a SavedModel, an ONNX model."""
+    found = [field for field in fields(head, 64) if field is not None]
+    if len(found) < 2 or not 0 < found[0].value < 1000:
+        return None
+    if any(field.wire == LENGTH and field.number in (2, 7, 8) for field in found[1:]):
+        second = found[1]
+        model = _first(second.content) if second.number == 2 else None
+        if second.number == 2 and _text(second) is None and model is not None and model.wire == LENGTH:
+            return Foreign(
+                "a TensorFlow SavedModel (a program, not a run)",
+                "It holds no times: profile a run with tf.profiler and load its *.trace.json.gz",
+            )
+        numbers = {field.number for field in found}
+        if numbers <= {1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25} and (7 in numbers or filename.endswith(".onnx")):
+            return Foreign(
+                "an ONNX model (a program, not a run)",
+                "It holds no times: run it with ONNX Runtime's profiling enabled, or through trtexec "
+                "--exportProfile, and load what that writes",
+            )
+    return None
+
+
+def _text(field: Wire) -> str | None:
+    """Return a field's text; None where it is no readable text."""
+    if field.wire != LENGTH:
+        return None
+    try:
+        said = field.content.decode("utf-8", "ignore" if field.cut else "strict")
+    except UnicodeDecodeError:
+        return None
+    return said if said.isprintable() else None
