@@ -93,6 +93,13 @@ class Source:
         else:
             self._stored = stored
         self._members: tuple[str, ...] = () if member is None else (member,)
+        self._outer: Source | None = None
+
+    def over(self, stored: Stored) -> Source:
+        """Return the same file with other stored bytes: what its own ones turned out to enclose."""
+        made = Source(stored)
+        made._outer = self
+        return made
 
     def _on(self, stored: Stored, members: tuple[str, ...]) -> Source:
         made = Source(stored)
@@ -116,6 +123,9 @@ class Source:
 
     def local(self, progress: Progress | None = None) -> Source:
         """Return the same bytes on this machine: itself, or a copy of what lies behind a URL."""
+        if self._outer is not None:
+            outer = self._outer.local(progress)
+            return self if outer is self._outer else outer.over(self._stored.local(progress))
         stored = self._stored.local(progress)
         return self if stored is self._stored else self._on(stored, self._members)
 
@@ -127,11 +137,15 @@ class Source:
     @property
     def stored_name(self) -> str:
         """Label of the file, or of the archive that holds the member."""
+        if self._outer is not None and not self._members:
+            return self._outer.stored_name
         return self._stored.name
 
     @property
     def member(self) -> str | None:
         """Name within the archive; None for a file by itself."""
+        if self._outer is not None and not self._members:
+            return self._outer.member
         return "!".join(self._members) if self._members else None
 
     @property
@@ -142,12 +156,16 @@ class Source:
     @property
     def filename(self) -> str:
         """Last part of the name, for rank patterns and joining sets."""
+        if self._outer is not None and not self._members:
+            return self._outer.filename
         last = self._members[-1] if self._members else self._stored.name
         return last.replace("\\", "/").rsplit("/", 1)[-1]
 
     @property
     def folder(self) -> str:
         """Label of the folder that it lies in, of a disk or within an archive."""
+        if self._outer is not None and not self._members:
+            return self._outer.folder
         if not self._members:
             return folder_of(self._stored.name)
         outer = "!".join((self._stored.name, *self._members[:-1]))

@@ -15,6 +15,7 @@ import numpy as np
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.foreign import told_by_head
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source
 from torchtrt_viz.formats.kineto import kinds as kineto_kinds
@@ -148,6 +149,9 @@ def _check(found: dict[str, Any], source: Source, damage: DamagedStreamError | N
         return
     if damage is not None:
         raise damage
+    foreign = told_by_head(source.head(), source.filename)
+    if foreign is not None:
+        raise foreign.refused(source.name)
     if not found["is_json"]:
         what, hint = (
             "text that is no JSON",
