@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, Literal
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.files import kind_of
+from torchtrt_viz.formats.io.foreign import Foreign, told_by_head
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.stored import IN_MEMORY_BYTES
 from torchtrt_viz.formats.kineto.rank_header import RankHeader, read_rank_header
@@ -18,6 +20,7 @@ from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
 from torchtrt_viz.loading.rank_files import identity_of, read_archive_meta
 from torchtrt_viz.loading.rank_sidecar import read_sidecar
 from torchtrt_viz.loading.sniffing import sniff_head
+from torchtrt_viz.loading.unwrapping import unwrapped
 from torchtrt_viz.loading.walk import File, closed, expand
 
 __all__ = ["Identified", "identify"]
@@ -58,6 +61,10 @@ class Identified:
         What is wrong with it, None for nothing.
     error
         The error with which it was refused.
+    foreign
+        What it is that is no trace, where that is known.
+    beginning
+        Digest of a trace's first 64 KiB: equal for files that may have the same content.
     """
 
     file: File
@@ -69,6 +76,8 @@ class Identified:
     manifest: Manifest | None = None
     damage: str | None = None
     error: TraceFormatError | None = None
+    foreign: Foreign | None = None
+    beginning: bytes | None = None
 
     @property
     def source(self) -> Source:
@@ -100,24 +109,38 @@ def _identify(file: File, format: str | None, whole: bool) -> Iterator[Identifie
     elif size == 0:
         yield _unreadable(file, name, "empty file: its writer was stopped, or the disk was full")
     else:
+        look = None
         try:
             look = file.source.look()
+            source, _ = unwrapped(file.source, look)
+            if source is not file.source:
+                look = source.look()
             bundle = None if closed(file.source.filename) else look.archive
             if bundle is None:
-                yield _single(file, look.head, name, format, whole)
+                yield _single(file, source, look.head, name, format, whole)
             else:
-                yield from _archive(file, bundle, name, format, whole)
+                yield from _archive(File(file.name, source), bundle, name, format, whole)
         except TraceFormatError as error:
-            yield _unreadable(file, name, str(error), error)
+            foreign = None if look is None else told_by_head(look.head, file.source.filename)
+            yield replace(_unreadable(file, name, str(error), error, foreign), foreign=foreign)
     del near
 
 
 def _unreadable(
-    file: File, name: RankName | None, damage: str, error: TraceFormatError | None = None
+    file: File,
+    name: RankName | None,
+    damage: str,
+    error: TraceFormatError | None = None,
+    foreign: Foreign | None = None,
 ) -> Identified:
-    """A file that nothing reads: a lost trace when its name says that it was one, else not ours."""
+    """A file that nothing reads: a lost trace when its name says that it was one, else not ours.
+
+    What stands in place of a trace (a pointer, an error page) is a lost trace too; what profilers write
+    beside traces (a database, a snapshot) is none.
+    """
     weak = name is not None and name.writer == "other" and "trace" not in file.source.filename.lower()
-    other = name is None or weak or name.what in ("table", "memory")
+    known = foreign is not None and not foreign.in_place_of_a_trace
+    other = name is None or weak or known or name.what in ("table", "memory")
     return Identified(file, "other" if other else "lost trace", name=name, damage=damage, error=error)
 
 
@@ -138,9 +161,22 @@ def _archive(
         meta = read_archive_meta(file.source)
         if meta is not None:
             damage = archive_damage(file.source) if whole else None
-            return [Identified(file, "rank archive", "kineto", said=identity_of(meta), damage=damage)]
+            return [
+                Identified(
+                    file,
+                    "rank archive",
+                    "kineto",
+                    said=identity_of(meta),
+                    damage=damage,
+                    beginning=_digest(file.source.head()),
+                )
+            ]
     near = file.source.local()  # of an archive behind a URL one copy serves all members
-    out = [found for member in expand(file, kind) for found in _identify(member, format, whole)]
+    members = expand(file, kind)
+    if _is_program(members):
+        foreign = Foreign("a checkpoint or program of torch (zip)", "It is no trace", False)
+        return [Identified(file, "other", error=foreign.refused(file.source.name), foreign=foreign)]
+    out = [found for member in members for found in _identify(member, format, whole)]
     del near
     if name is not None and not any(found.kind in _TRACES for found in out):
         error = TraceFormatError("the archive holds no trace", path=file.source.name)
@@ -148,9 +184,15 @@ def _archive(
     return out
 
 
-def _single(file: File, head: bytes, name: RankName | None, format: str | None, whole: bool) -> Identified:
-    """Find out what a file is that is no archive."""
-    source = file.source
+def _is_program(members: Sequence[File]) -> bool:
+    """Whether an archive is one of torch's own, whatever it is called."""
+    return {"data.pkl", "version"} <= {member.source.filename for member in members[:1000]}
+
+
+def _single(
+    file: File, source: Source, head: bytes, name: RankName | None, format: str | None, whole: bool
+) -> Identified:
+    """Find out what a file is that is no archive; ``source`` is the content without needless wrappings."""
     if format is None:
         if not is_kineto_header(head) and (said := read_sidecar(head, source.filename)) is not None:
             return Identified(file, "sidecar", said=said)
@@ -165,4 +207,8 @@ def _single(file: File, head: bytes, name: RankName | None, format: str | None, 
         damage = document_damage(source, whole=whole)
     if name is not None and name.what == "partial":
         damage = _UNFINISHED
-    return Identified(file, "trace", format, name, header, damage=damage)
+    return Identified(file, "trace", format, name, header, damage=damage, beginning=_digest(head))
+
+
+def _digest(head: bytes) -> bytes:
+    return blake2b(head, digest_size=16).digest()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import folder_of
 from torchtrt_viz.formats.kineto.ids import MergedRank
 from torchtrt_viz.loading.rank_files import RankFile
 from torchtrt_viz.model.repair import Repair
@@ -15,7 +18,7 @@ from torchtrt_viz.model.select import select
 from torchtrt_viz.model.session_data import SessionData
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["session_of"]
+__all__ = ["expanded", "merged_files", "session_of"]
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,75 @@ class _MergedRankFile(RankFile):
         return _rank(self.whole, self.part)
 
 
-def session_of(trace: TraceData, paths: list[Any]) -> SessionData | None:
-    """Return the session of the ranks that ``trace`` holds; None for the recording of one process."""
+def session_of(trace: TraceData, paths: list[Any], options: LoadOptions) -> SessionData | None:
+    """Return the session of the ranks that ``trace`` holds; None for the recording of one process.
+
+    What was said about the whole file goes to the session's warnings.
+    """
+    files = merged_files(trace)
+    if not files:
+        return None
+    options = replace(options, warnings=[*trace.meta["warnings"], _note(files)])
+    return SessionData(files, options=options, paths=paths)
+
+
+def expanded(ranks: Sequence[RankFile], options: LoadOptions) -> tuple[list[RankFile], list[Repair]]:
+    """Put in place of each merged file the ranks that it holds, where their own files do not lie beside it.
+
+    A merged file beside its parts stays what it is: its parts are counted, and a note names it.
+    """
+    out: list[RankFile] = []
+    notes: list[Repair] = []
+    for one in ranks:
+        if one.what != "merged" or one.state == "missing":
+            out.append(one)
+            continue
+        beside = [
+            part
+            for part in ranks
+            if part is not one and part.what == "trace" and part.state != "missing" and _together(one, part)
+        ]
+        if beside:
+            out.append(one)
+            notes.append(
+                Repair(
+                    "merged_file",
+                    f"holds the recordings of several ranks merged; {len(beside)} traces of single ranks lie "
+                    "beside it: these are counted, and the merged file is not",
+                    one.path,
+                    count=len(beside),
+                )
+            )
+            continue
+        try:
+            whole = one.load(options)
+        except TraceFormatError as error:
+            out.append(replace(one, state="damaged", error=str(error)))
+            continue
+        files = merged_files(whole)
+        notes += whole.meta["warnings"]
+        if files:
+            notes.append(_note(files))
+            out += files
+        else:
+            out.append(replace(one, what="trace"))
+    return out, notes
+
+
+def _together(merged: RankFile, part: RankFile) -> bool:
+    """Whether a trace lies beside a merged file: in its folder or below, or of the same run."""
+    if merged.session is not None and merged.session == part.session:
+        return True
+    return f"{part.path}".startswith(f"{folder_of(merged.path)}/")
+
+
+def merged_files(trace: TraceData) -> list[RankFile]:
+    """Return the ranks that a trace holds as files of their own; none for the recording of one process."""
     ranks: list[MergedRank] = trace.meta.get("merged_ranks", [])
     if len(ranks) < 2:
-        return None
+        return []
     path = trace.meta["sources"][0] if trace.meta["sources"] else ""
-    files = [
+    return [
         _MergedRankFile(
             source=None,
             path=f"{path}#{one.mark}",
@@ -50,17 +115,17 @@ def session_of(trace: TraceData, paths: list[Any]) -> SessionData | None:
         )
         for one in ranks
     ]
-    options = LoadOptions()
-    options.warnings.append(
-        Repair(
-            "merged_ranks",
-            f"the file holds the recordings of {len(ranks)} ranks: {', '.join(one.mark for one in ranks[:8])}"
-            + (", ..." if len(ranks) > 8 else ""),
-            path,
-            count=len(ranks),
-        )
+
+
+def _note(files: Sequence[RankFile]) -> Repair:
+    marks = [file.path.rpartition("#")[2] for file in files]
+    return Repair(
+        "merged_ranks",
+        f"the file holds the recordings of {len(marks)} ranks: {', '.join(marks[:8])}"
+        + (", ..." if len(marks) > 8 else ""),
+        files[0].path.rpartition("#")[0],
+        count=len(marks),
     )
-    return SessionData(files, options=options, paths=paths)
 
 
 def _rank(trace: TraceData, part: MergedRank) -> TraceData:

@@ -169,6 +169,8 @@ def fields_of(name: RankName | None, header: RankHeader | None) -> dict[str, Any
     fields = _from_name(name)
     if header is not None:
         said = {key: value for key, value in header.__dict__.items() if value is not None}
+        if name is not None and name.host is not None and said.get("host", name.host) != name.host:
+            fields.setdefault("instance", name.host)  # folders of nodes are apart whatever the machines say
         if header.rank is not None and name is not None and name.rank is None:
             fields.pop("instance", None)  # the parallel dimensions only stood in for the rank
         fields.update(said)

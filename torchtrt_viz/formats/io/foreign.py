@@ -27,11 +27,14 @@ class Foreign:
         What to do, as a sentence without its full stop.
     beside_traces
         Whether profilers write such files, so that one in a folder is worth a warning.
+    in_place_of_a_trace
+        Whether it stands where a trace was meant to be: a pointer, an error page.
     """
 
     what: str
     hint: str
     beside_traces: bool = True
+    in_place_of_a_trace: bool = False
 
     def refused(self, path: str) -> TraceFormatError:
         """Return the error for a file that was to be read as a trace."""
@@ -59,15 +62,15 @@ _NSYS = Foreign(
 _FIRST: tuple[tuple[str, Foreign], ...] = (
     (
         r"version https://(?:git-lfs|hawser)\.github\.com/spec/v1",
-        Foreign("a Git LFS pointer, not the file that it stands for", "Fetch the file itself: git lfs pull"),
+        Foreign("a Git LFS pointer, not the file that it stands for", "Fetch the file itself: git lfs pull", in_place_of_a_trace=True),
     ),
     (
         r"/?(?:\.\./)*(?:\.git/)?annex/objects/",
-        Foreign("a git-annex pointer, not the file that it stands for", "Fetch the file: git annex get FILE"),
+        Foreign("a git-annex pointer, not the file that it stands for", "Fetch the file: git annex get FILE", in_place_of_a_trace=True),
     ),
     (
         r"outs:\s*\n- (?:md5|etag|hash|size|path):",
-        Foreign("a DVC pointer, not the file that it stands for", "Fetch the file itself: dvc pull"),
+        Foreign("a DVC pointer, not the file that it stands for", "Fetch the file itself: dvc pull", in_place_of_a_trace=True),
     ),
     (
         r"\x0a[\x80-\xff]{0,4}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12."
@@ -185,6 +188,7 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
             "an HTML page and not the file that was asked for",
             "A download that needs a login, or failed, leaves one: open it in a browser to see what it says, "
             "and download the file again",
+            in_place_of_a_trace=True,
         ),
     ),
     (
@@ -192,6 +196,7 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
         Foreign(
             "the error message of an object store (XML) and not the file that was asked for",
             "Its <Code> says why (AccessDenied, NoSuchKey, an expired signature): download the file again",
+            in_place_of_a_trace=True,
         ),
     ),
     (r"\s*<\?xml", Foreign("an XML document", _NO_TRACE, False)),
@@ -234,8 +239,8 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
         r"\{\s*'(?:[^'\\\n]|\\.)*'\s*:",
         Foreign("the text of a Python dict, and no JSON", "Write it with json.dump, not with print or str"),
     ),
-    (r"\s*\{\s*\}\s*\Z", Foreign("an empty JSON object", "Nothing was recorded, or the export failed")),
-    (r"\s*\[\s*\]\s*\Z", Foreign("an empty JSON list", "Nothing was recorded, or the export failed")),
+    (r"\s*\{\s*\}\s*\Z", Foreign("an empty JSON object", "Nothing was recorded, or the export failed", in_place_of_a_trace=True)),
+    (r"\s*\[\s*\]\s*\Z", Foreign("an empty JSON list", "Nothing was recorded, or the export failed", in_place_of_a_trace=True)),
     (r"\s*(?:null|true|false|-?\d[\d.eE+-]*|\"[^\"\n]*\")\s*\Z", Foreign("a single JSON value", _NO_TRACE)),
     (
         r"\s*\{[\s\S]*?\"\$schema\"\s*:\s*\"https://www\.speedscope\.app",
