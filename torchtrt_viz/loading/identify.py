@@ -201,6 +201,8 @@ def _single(
         format = sniff_head(head, source.filename, source.name)
     elif format in _SET_FORMATS:
         return Identified(file, "engine file", name=name)
+    if name is None:  # a trace under an ending that no writer of ranks is known to use
+        name = read_rank_name(f"{file.slashed.removesuffix('.gz').rpartition('.')[0]}.json")
     header = damage = None
     if format == "kineto":
         header = read_rank_header(source)

@@ -14,7 +14,7 @@ from torchtrt_viz.formats.io.source import folder_of
 from torchtrt_viz.formats.kineto.ids import MergedRank
 from torchtrt_viz.loading.rank_files import RankFile
 from torchtrt_viz.model.repair import Repair
-from torchtrt_viz.model.select import select
+from torchtrt_viz.model.select import Subset, select
 from torchtrt_viz.model.session_data import SessionData
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -43,7 +43,7 @@ def session_of(trace: TraceData, paths: list[Any], options: LoadOptions) -> Sess
     files = merged_files(trace)
     if not files:
         return None
-    options = replace(options, warnings=[*trace.meta["warnings"], _note(files)])
+    options = replace(options, warnings=[*trace.meta["warnings"], *_notes(trace, files)])
     return SessionData(files, options=options, paths=paths)
 
 
@@ -83,7 +83,7 @@ def expanded(ranks: Sequence[RankFile], options: LoadOptions) -> tuple[list[Rank
         files = merged_files(whole)
         notes += whole.meta["warnings"]
         if files:
-            notes.append(_note(files))
+            notes += _notes(whole, files)
             out += files
         else:
             out.append(replace(one, what="trace"))
@@ -117,15 +117,30 @@ def merged_files(trace: TraceData) -> list[RankFile]:
     ]
 
 
-def _note(files: Sequence[RankFile]) -> Repair:
+def _notes(trace: TraceData, files: Sequence[RankFile]) -> list[Repair]:
+    """Say which ranks are in the file, and what is of none of them."""
     marks = [file.path.rpartition("#")[2] for file in files]
-    return Repair(
+    path = files[0].path.rpartition("#")[0]
+    owned = [lane for one in trace.meta["merged_ranks"] for lane in one.lanes]
+    left = int((~trace.spans["track"].isin(owned)).sum())
+    notes = []
+    if left:
+        notes.append(
+            Repair(
+                "events_of_no_rank",
+                f"{left} spans are on processes that the merged file gives to no rank: they are left out",
+                path,
+                count=left,
+            )
+        )
+    said = Repair(
         "merged_ranks",
         f"the file holds the recordings of {len(marks)} ranks: {', '.join(marks[:8])}"
         + (", ..." if len(marks) > 8 else ""),
-        files[0].path.rpartition("#")[0],
+        path,
         count=len(marks),
     )
+    return [said, *notes]
 
 
 def _rank(trace: TraceData, part: MergedRank) -> TraceData:
@@ -136,9 +151,17 @@ def _rank(trace: TraceData, part: MergedRank) -> TraceData:
         values = out.spans[column]
         out.spans[column] = values.where(values < 0, values - shift)
     out.spans["rank"] = np.int32(part.rank)
-    out.instants = trace.instants[lanes[trace.instants["track"].to_numpy()]].reset_index(drop=True)
-    out.counters = trace.counters[lanes[trace.counters["track"].to_numpy()]].reset_index(drop=True)
+    instants = np.flatnonzero(_on(trace.instants["track"].to_numpy(), lanes))
+    out.instants = trace.instants.iloc[instants].reset_index(drop=True)
+    out.instant_args = Subset(trace.instant_args, instants)
+    out.counters = trace.counters[_on(trace.counters["track"].to_numpy(), lanes)].reset_index(drop=True)
     out.tracks = trace.tracks.assign(rank=np.int32(part.rank))
     out.meta["rank"] = part.rank
+    out.meta["warnings"] = list(trace.meta["warnings"])
     out.meta.pop("merged_ranks", None)
     return out
+
+
+def _on(tracks: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+    """Whether events lie on one of the lanes; those of no track do not."""
+    return (tracks >= 0) & lanes[tracks]

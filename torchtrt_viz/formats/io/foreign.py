@@ -8,7 +8,7 @@ saves a search. The signatures are those of the formats' specifications and of `
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torchtrt_viz.errors import TraceFormatError
 
@@ -336,6 +336,8 @@ def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign
     if head[:4] == b"PK\x03\x04":  # the name says more than the container
         return next((it for endings, it in _ENDINGS if name.endswith(endings)), _of_content(head, surely))
     found = _of_content(head, surely)
+    if found is _GRAPH_DEF and name.endswith(".xplane.pb"):
+        return replace(found, what="an XPlane profile by its name, a TensorFlow GraphDef (a program) by its content")
     if found is not None or surely:
         return found
     return next((it for endings, it in _ENDINGS if name.endswith(endings)), None) if head else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,20 +52,31 @@ class Separated:
         Ids that could not be told apart, and events that lost their link for it.
     ranks
         The ranks of a merged recording; empty for any other.
+    recorded
+        Processes of which operators were recorded, where nothing says a rank of several.
     """
 
     ids: int = 0
     rows: int = 0
     ranks: list[MergedRank] = field(default_factory=list)
+    recorded: int = 0
 
 
-def separate_ids(spans: dict[str, Any], lanes: Sequence[Lane]) -> Separated:
+def separate_ids(
+    spans: dict[str, Any], lanes: Sequence[Lane], names: Mapping[str | None, str] | None = None
+) -> Separated:
     """Make correlation and external ids unique in the file, where several processes of the host use the same.
 
     Each process (each rank of a merged recording) keeps its ids apart. Device work under one of these
     processes is that process's; other device work with such an id could be anyone's: it loses the id.
+
+    Parameters
+    ----------
+    names
+        Process as the file writes its id -> what it is called.
     """
-    marks = [rank_group(lane[1]) for lane in lanes]
+    names = names or {}
+    marks = [rank_group(lane[1], names.get(lane[1], "")) for lane in lanes]
     owners: dict[tuple[str, str | None], int] = {}
     keys = [
         ("process", lane[1]) if mark is None else ("rank", mark)
@@ -80,7 +91,8 @@ def separate_ids(spans: dict[str, Any], lanes: Sequence[Lane]) -> Separated:
         rows += lost_rows
     groups = list(dict.fromkeys(mark for mark in marks if mark is not None))
     if len(groups) < 2:
-        return Separated(ids, rows)
+        working = spans["track"][spans["kind"] == _GIVERS["external_id"]]
+        return Separated(ids, rows, recorded=len(np.unique(owner_of[np.unique(working)])))
     numbers = rank_numbers(groups)
     ranks = [
         MergedRank(

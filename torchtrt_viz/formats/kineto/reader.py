@@ -190,7 +190,8 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     place_events(instants, places, instants["name"])
     instants.pop("timing", None)
     _mark_unclosed(spans, found["unclosed_calls"])
-    separated = separate_ids(spans, found["tracks"])
+    named = {process: name for process, (name, _, _) in labels.processes.items()}
+    separated = separate_ids(spans, found["tracks"], named)
     _warn(source.name, options, separated, unsaid_events(spans, found["categories"], places))
     ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
     states = instants["state"]
@@ -241,6 +242,17 @@ def _warn(path: str, options: LoadOptions, separated: Separated, unsaid: int) ->
                 f"{separated.rows} events are linked to no launch",
                 path,
                 count=separated.ids,
+            )
+        )
+    if separated.recorded > 1:
+        options.warnings.append(
+            Repair(
+                "ranks_unsaid",
+                f"operators of {separated.recorded} processes are in one file, as tools that merge the traces of "
+                "several ranks leave them, and neither process ids nor names of processes say the ranks: they "
+                "are read as one trace. Load the traces of the ranks instead",
+                path,
+                count=separated.recorded,
             )
         )
     if unsaid:
