@@ -56,8 +56,8 @@ def put_together(
         trace = _one(single, found, options)
         return session_of(trace, list(named.labels), options) or trace
     known, merged = expanded(apply_manifests(found.manifests, list(found.ranks)), options)
-    options.warnings.extend(merged)
-    ranks, collisions = tell_apart([*known, *found.engines])
+    ranks, collisions, notes = tell_apart([*known, *found.engines])
+    options.warnings.extend([*merged, *notes])
     if not ranks:
         raise _nothing(named, found)
     options.report([*collisions, *(_lost(rank) for rank in ranks if rank.state not in ("ok", "staged"))])
@@ -75,7 +75,7 @@ def _single(found: Grouped) -> RankFile | None:
     """Return the only trace, or the only engine where there are no traces; None when there is a choice."""
     if not found.ranks:
         return found.engines[0] if len(found.engines) == 1 else None
-    traces = [rank for rank in found.ranks if rank.what == "trace"] or found.ranks
+    traces = [rank for rank in found.ranks if rank.what in ("trace", "merged")] or found.ranks
     if len(traces) == 1 and (not found.engines or traces[0].format == "etdump"):
         return traces[0]
     return None
@@ -115,7 +115,7 @@ def _named(source: Source, found: Grouped) -> str:
 
 
 def _nothing(named: Named, found: Grouped) -> TraceFormatError:
-    if named.one_file and found.failures:
+    if found.failures and (named.one_file or len(found.failures) == len(found.others) == 1):
         return found.failures[0]
     labels = named.labels
     several = "" if len(labels) == 1 else f" and {len(labels) - 1} more"

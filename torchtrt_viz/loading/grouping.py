@@ -104,13 +104,16 @@ def _rank(entry: Identified) -> RankFile:
             error=entry.damage,
             **(entry.said or {}),
         )
+    fields = fields_of(entry.name, entry.header)
+    if entry.merged or fields.get("what") == "merged":  # its header is the first rank's
+        fields = {"what": "merged", **{key: fields[key] for key in ("session", "writer") if key in fields}}
     return RankFile(
         source=entry.source,
         path=entry.source.name,
         format=entry.format,
         state=state,
         error=entry.damage,
-        **fields_of(entry.name, entry.header),
+        **fields,
     )
 
 

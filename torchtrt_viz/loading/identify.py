@@ -13,7 +13,7 @@ from torchtrt_viz.formats.io.foreign import Foreign, told_by_head
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.stored import IN_MEMORY_BYTES
 from torchtrt_viz.formats.kineto.rank_header import RankHeader, read_rank_header
-from torchtrt_viz.formats.kineto.sniff import is_kineto_header
+from torchtrt_viz.formats.kineto.sniff import begins_merged, is_kineto_header
 from torchtrt_viz.formats.session.health import archive_damage, document_damage
 from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
 from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
@@ -65,6 +65,8 @@ class Identified:
         What it is that is no trace, where that is known.
     beginning
         Digest of a trace's first 64 KiB: equal for files that may have the same content.
+    merged
+        Whether it begins as a file into which several ranks were merged.
     """
 
     file: File
@@ -78,6 +80,7 @@ class Identified:
     error: TraceFormatError | None = None
     foreign: Foreign | None = None
     beginning: bytes | None = None
+    merged: bool = False
 
     @property
     def source(self) -> Source:
@@ -209,7 +212,16 @@ def _single(
         damage = document_damage(source, whole=whole)
     if name is not None and name.what == "partial":
         damage = _UNFINISHED
-    return Identified(file, "trace", format, name, header, damage=damage, beginning=_digest(head))
+    return Identified(
+        file,
+        "trace",
+        format,
+        name,
+        header,
+        damage=damage,
+        beginning=_digest(head),
+        merged=format == "kineto" and begins_merged(head),
+    )
 
 
 def _digest(head: bytes) -> bytes:

@@ -63,7 +63,7 @@ def expanded(ranks: Sequence[RankFile], options: LoadOptions) -> tuple[list[Rank
             for part in ranks
             if part is not one and part.what == "trace" and part.state != "missing" and _together(one, part)
         ]
-        if beside:
+        if len(beside) > 1:
             out.append(one)
             notes.append(
                 Repair(
@@ -84,7 +84,8 @@ def expanded(ranks: Sequence[RankFile], options: LoadOptions) -> tuple[list[Rank
         notes += whole.meta["warnings"]
         if files:
             notes += _notes(whole, files)
-            out += files
+            apart = {part.rank for part in beside}  # of these ranks their own files are counted
+            out += [file for file in files if file.rank not in apart]
         else:
             out.append(replace(one, what="trace"))
     return out, notes

@@ -58,15 +58,16 @@ def _number(name: RankName | None) -> int | None:
     return None if name is None else name.number
 
 
-def tell_apart(ranks: list[RankFile]) -> tuple[list[RankFile], list[Repair]]:
+def tell_apart(ranks: list[RankFile]) -> tuple[list[RankFile], list[Repair], list[Repair]]:
     """Number the cycles of each rank where time stamps tell them, and keep all other traces apart.
 
-    Returns the ranks in order, and a repair for numbers that several traces have.
+    Returns the ranks in order, a repair for each number that several traces have, and notes on numbers that
+    count within hosts.
     """
     out = list(ranks)
-    repairs = [*_same_number(out), *_several_hosts(out)]
+    collisions = _same_number(out)
     _without_number(out)
-    return sorted(out, key=_order), repairs
+    return sorted(out, key=_order), collisions, _several_hosts(out)
 
 
 def _same_number(out: list[RankFile]) -> list[Repair]:
@@ -114,8 +115,10 @@ def _several_hosts(out: Sequence[RankFile]) -> list[Repair]:
     """Say where one number is there on several hosts: each counts its own."""
     hosts: dict[tuple[Any, ...], dict[str, RankFile]] = defaultdict(dict)
     for rank in out:
-        if rank.rank is not None and rank.host is not None and rank.what in _WORK:
-            hosts[rank.session, rank.role, rank.instance, rank.rank].setdefault(rank.host, rank)
+        place = rank.node or rank.host
+        if rank.rank is not None and place is not None and rank.what in _WORK:
+            instance = None if rank.instance == rank.node else rank.instance
+            hosts[rank.session, rank.role, instance, rank.rank].setdefault(place, rank)
     several = [found for found in hosts.values() if len(found) > 1]
     if not several:
         return []

@@ -45,6 +45,8 @@ class RankName:
         names beside it tell.
     series
         The path without that number: the same for the files that it numbers.
+    node
+        Folder or word that stands for a machine ("node0"), which is not what the machine is called.
     """
 
     writer: str
@@ -61,6 +63,7 @@ class RankName:
     cycle: int | None = None
     number: int | None = None
     series: str | None = None
+    node: str | None = None
 
 
 _GZ = r"(?:\.gz)?"
@@ -260,7 +263,7 @@ def read_rank_name(name: str) -> RankName | None:
     host = file.split(".trace.json")[0]
     if jax and host != file and looks_like_host(host) and host != "perfetto_trace":
         found = replace(found, writer="jax", host=host)  # "<host>.trace.json.gz" beside "<host>.xplane.pb"
-    told = (found.rank, found.host, found.pid, found.number, found.dims or None)
+    told = (found.rank, found.host, found.node, found.pid, found.number, found.dims or None)
     return found if any(value is not None for value in told) else None
 
 
@@ -317,7 +320,8 @@ def _filled(
         local_rank=numbers.get("local_rank"),
         dims=dims,
         role=role,
-        host=host or node,
+        host=host,
+        node=node,
         pid=pid,
         stage=stage,
         run=run or (prefix if prefix and role_of_word(prefix) is None else None),
