@@ -115,7 +115,7 @@ def _named(source: Source, found: Grouped) -> str:
 
 
 def _nothing(named: Named, found: Grouped) -> TraceFormatError:
-    if found.failures and (named.one_file or len(found.failures) == len(found.others) == 1):
+    if found.failures and (named.one_file or len(found.failures) == len(found.others) == len(found.foreign)):
         return found.failures[0]
     labels = named.labels
     several = "" if len(labels) == 1 else f" and {len(labels) - 1} more"

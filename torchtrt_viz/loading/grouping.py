@@ -11,7 +11,7 @@ from torchtrt_viz.formats.io.source import Source, folder_of
 from torchtrt_viz.formats.session.manifest import Manifest
 from torchtrt_viz.loading.copies import without_copies
 from torchtrt_viz.loading.identify import Identified
-from torchtrt_viz.loading.rank_identity import numbered_ranks
+from torchtrt_viz.loading.rank_identity import numbered_ranks, ranks_beside
 from torchtrt_viz.loading.rank_files import RAW_TRACE, RankFile, fields_of
 from torchtrt_viz.model.repair import Repair
 
@@ -64,7 +64,9 @@ def group(found: Sequence[Identified]) -> Grouped:
     damaged = [entry for entry in found if entry.kind == "manifest" and entry.manifest is None]
     engine_files = [entry for entry in found if entry.kind == "engine file"]
     traces = [entry for entry in found if entry.kind in ("trace", "rank archive", "lost trace")]
-    ranks, numbered = numbered_ranks([_rank(entry) for entry in traces], [entry.name for entry in traces])
+    others = [entry.source.name for entry in found if entry.kind == "other"]
+    ranks = ranks_beside([_rank(entry) for entry in traces], others)
+    ranks, numbered = numbered_ranks(ranks, [entry.name for entry in traces])
     return Grouped(
         ranks=tuple(_told_by_sidecars(ranks, [entry for entry in found if entry.kind == "sidecar"])),
         engines=tuple(_engines(engine_files)),

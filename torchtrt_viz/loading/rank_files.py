@@ -180,6 +180,14 @@ def _from_name(name: RankName | None) -> dict[str, Any]:
     return {key: value for key, value in out.items() if value is not None}
 
 
+#: What programs write where they do not know: two of these are not the same machine, role or session.
+_UNKNOWN = ("", "unknown", "none", "null", "n/a", "na", "-", "?", "localhost", "localhost.localdomain", "127.0.0.1")
+
+
+def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in fields.items() if not isinstance(v, str) or v.strip().lower() not in _UNKNOWN}
+
+
 def fields_of(name: RankName | None, header: RankHeader | None) -> dict[str, Any]:
     """Fields of a `RankFile` out of a file's name and of what a trace says about itself."""
     fields = _from_name(name)
@@ -191,8 +199,8 @@ def fields_of(name: RankName | None, header: RankHeader | None) -> dict[str, Any
             said.pop("pid", None)  # the header's is only the first event's
         if header.rank is not None and name is not None and name.rank is None:
             fields.pop("instance", None)  # the parallel dimensions only stood in for the rank
-        fields.update(said)
-    return fields
+        fields.update(_known(said))
+    return _known(fields)
 
 
 def read_archive_meta(source: Source) -> dict[str, Any] | None:

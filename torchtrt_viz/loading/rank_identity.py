@@ -8,18 +8,38 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from torchtrt_viz.formats.session.rank_names import RankName
 from torchtrt_viz.loading.rank_files import RankFile
 from torchtrt_viz.model.repair import Repair
 
-__all__ = ["numbered_ranks", "tell_apart"]
+__all__ = ["numbered_ranks", "ranks_beside", "tell_apart"]
 
 _WORK = ("trace", "partial")
+_ASCEND_INFO = re.compile(r"profiler_info_(\d{1,9})\.json")
 _ENDING = re.compile(r"(?:\.pt)?(?:\.trace)?\.(?:json|etdp|pftrace|perfetto-trace)(?:\.gz|\.zst)?$")
+
+
+def ranks_beside(ranks: Sequence[RankFile], others: Iterable[str]) -> list[RankFile]:
+    """Take the rank of a trace from the file ``profiler_info_<rank>.json`` that torch_npu writes above it."""
+    said = {}
+    for other in others:
+        folder, _, name = other.replace("!", "/").rpartition("/")
+        found = _ASCEND_INFO.fullmatch(name)
+        if found is not None:
+            said[folder] = int(found[1])
+    if not said:
+        return list(ranks)
+    out = []
+    for rank in ranks:
+        parents = [str(parent) for parent in PurePosixPath(rank.path.replace("!", "/")).parents[:3]]
+        number = next((said[parent] for parent in parents if parent in said), None)
+        out.append(rank if number is None or rank.rank is not None else replace(rank, rank=number))
+    return out
 
 
 def numbered_ranks(
