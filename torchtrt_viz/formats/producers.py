@@ -184,7 +184,7 @@ def _numbered(stream: str | None) -> bool:
 
 
 _RANK = re.compile(r"\[(?P<group>[^\]]*?(?P<kind>rank|TP|DP|PP|EP)[^\]]*)\] ?", re.IGNORECASE)
-#: "[rank 3] 4711", "rank3_4711", "Rank 3 - GPU Stream", "rank 3": a word and its number, before anything else.
+#: "[rank 3] 4711", "rank3_4711", "Rank 3 - GPU Stream", "rank 3": a word and its number, before all else.
 _PLAIN_RANK = re.compile(r"\[?rank[ _:=-]?(?P<rank>\d{1,9})(?![0-9A-Za-z])", re.IGNORECASE)
 _PARTS = re.compile(r"(TP|DP|PP|EP)(\d+)")
 

@@ -1,7 +1,7 @@
 """One recording that is stored more than once is counted once.
 
 Copies are found by content: a plain file beside its gzip, a folder that was copied. jax.profiler writes one
-recording under two names. Files of equal content that say that they are of different ranks are told, and kept.
+recording under two names. Files of equal content that say that they are of different ranks are told and kept.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def without_copies(found: Sequence[Identified]) -> tuple[list[Identified], list[
                     Repair(
                         "identical_traces",
                         f"has the same content as {found[kept[0]].source.name}, byte for byte, though their "
-                        "names say that they are different recordings: one of them is probably a copy under a "
-                        "wrong name",
+                        "names say that they are different recordings: one of them is probably a copy under "
+                        "a wrong name",
                         found[i].source.name,
                     )
                 )

@@ -11,8 +11,8 @@ from torchtrt_viz.formats.io.source import Source, folder_of
 from torchtrt_viz.formats.session.manifest import Manifest
 from torchtrt_viz.loading.copies import without_copies
 from torchtrt_viz.loading.identify import Identified
-from torchtrt_viz.loading.rank_identity import numbered_ranks, ranks_beside
 from torchtrt_viz.loading.rank_files import RAW_TRACE, RankFile, fields_of
+from torchtrt_viz.loading.rank_identity import numbered_ranks, ranks_beside
 from torchtrt_viz.model.repair import Repair
 
 __all__ = ["Grouped", "group"]

@@ -141,7 +141,12 @@ def _unreadable(
     What stands in place of a trace (a pointer, an error page) is a lost trace too; what profilers write
     beside traces (a database, a snapshot) is none.
     """
-    weak = name is not None and name.writer == "other" and "trace" not in file.source.filename.lower()
+    by_folder = name is not None and name.writer in (
+        "other",
+        "jax",
+        "torch_npu",
+    )  # files of any kind lie there
+    weak = by_folder and "trace" not in file.source.filename.lower()
     known = foreign is not None and not foreign.in_place_of_a_trace
     other = name is None or weak or known or name.what in ("table", "memory")
     return Identified(file, "other" if other else "lost trace", name=name, damage=damage, error=error)

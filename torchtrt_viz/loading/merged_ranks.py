@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import folder_of
 from torchtrt_viz.formats.kineto.ids import MergedRank
 from torchtrt_viz.loading.rank_files import RankFile
+from torchtrt_viz.model.args import Args
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.select import Subset, select
 from torchtrt_viz.model.session_data import SessionData
@@ -147,6 +149,9 @@ def _notes(trace: TraceData, files: Sequence[RankFile]) -> list[Repair]:
 def _rank(trace: TraceData, part: MergedRank) -> TraceData:
     lanes = np.zeros(len(trace.tracks), bool)
     lanes[list(part.lanes)] = True
+    kept = np.flatnonzero(lanes)
+    place = np.full(len(lanes) + 1, -1, np.int32)  # the last one is for events of no track
+    place[kept] = np.arange(len(kept))
     out = select(trace, lanes[trace.spans["track"].to_numpy()])
     for column, shift in part.shift.items():
         values = out.spans[column]
@@ -154,15 +159,17 @@ def _rank(trace: TraceData, part: MergedRank) -> TraceData:
     out.spans["rank"] = np.int32(part.rank)
     instants = np.flatnonzero(_on(trace.instants["track"].to_numpy(), lanes))
     out.instants = trace.instants.iloc[instants].reset_index(drop=True)
-    out.instant_args = Subset(trace.instant_args, instants)
+    out.instant_args = Args(Subset(trace.instant_args, instants), len(instants))
     out.counters = trace.counters[_on(trace.counters["track"].to_numpy(), lanes)].reset_index(drop=True)
-    out.tracks = trace.tracks.assign(rank=np.int32(part.rank))
+    for frame in (out.spans, out.instants, out.counters):
+        frame["track"] = place[frame["track"].to_numpy()]
+    out.tracks = trace.tracks.iloc[kept].reset_index(drop=True).assign(rank=np.int32(part.rank))
     out.meta["rank"] = part.rank
     out.meta["warnings"] = list(trace.meta["warnings"])
     out.meta.pop("merged_ranks", None)
     return out
 
 
-def _on(tracks: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+def _on(tracks: NDArray[np.int32], lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether events lie on one of the lanes; those of no track do not."""
-    return (tracks >= 0) & lanes[tracks]
+    return np.append(lanes, False)[tracks]

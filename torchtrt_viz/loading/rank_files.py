@@ -111,8 +111,8 @@ class RankFile:
                 trace.meta["warnings"].append(
                     Repair(
                         "merged_ranks",
-                        f"the file holds the recordings of {len(merged)} ranks and was taken for one: load it by "
-                        "itself to have them as a session",
+                        f"the file holds the recordings of {len(merged)} ranks and was taken for one: "
+                        "load it by itself to have them as a session",
                         self.path,
                         count=len(merged),
                     )
@@ -181,7 +181,10 @@ def _from_name(name: RankName | None) -> dict[str, Any]:
 
 
 #: What programs write where they do not know: two of these are not the same machine, role or session.
-_UNKNOWN = ("", "unknown", "none", "null", "n/a", "na", "-", "?", "localhost", "localhost.localdomain", "127.0.0.1")
+_UNKNOWN = (
+    *("", "unknown", "none", "null", "n/a", "na", "-", "?"),
+    *("localhost", "localhost.localdomain", "127.0.0.1"),
+)
 
 
 def _known(fields: dict[str, Any]) -> dict[str, Any]:
@@ -195,6 +198,8 @@ def fields_of(name: RankName | None, header: RankHeader | None) -> dict[str, Any
         said = {key: value for key, value in header.__dict__.items() if value is not None}
         if name is not None and name.node is not None and said.get("host", name.node) != name.node:
             fields.setdefault("instance", name.node)  # folders of nodes are apart whatever the machines say
+        if fields.get("session") is not None and fields["session"] == said.get("host"):
+            fields.pop("session")  # "host-a.rank0.json" names the machine and no run
         if fields.get("pid") is not None:
             said.pop("pid", None)  # the header's is only the first event's
         if header.rank is not None and name is not None and name.rank is None:

@@ -47,8 +47,8 @@ def numbered_ranks(
 ) -> tuple[list[RankFile], list[Repair]]:
     """Take numbers in names for ranks where a folder has them from 0 on without a gap, and nothing else says.
 
-    "trace_3.json" is rank 3 in some programs and step 3 in others; trace_0, trace_1, trace_2 of one folder are
-    taken for ranks, and a note says so.
+    "trace_3.json" is rank 3 in some programs and step 3 in others; trace_0, trace_1, trace_2 of one folder
+    are taken for ranks, and a note says so.
     """
     series: dict[str, list[int]] = defaultdict(list)
     for i, name in enumerate(names):
@@ -108,8 +108,8 @@ def _same_number(out: list[RankFile]) -> list[Repair]:
         repairs.append(
             Repair(
                 "rank_collision",
-                f"{len(members)} traces say that they are of rank {out[members[0]].rank}, and nothing says that "
-                "they are cycles of one process: they are kept apart, as instances "
+                f"{len(members)} traces say that they are of rank {out[members[0]].rank}, and nothing says "
+                "that they are cycles of one process: they are kept apart, as instances "
                 + ", ".join(labels[:5])
                 + (", ..." if len(labels) > 5 else ""),
                 path=out[members[0]].path,
@@ -148,8 +148,8 @@ def _several_hosts(out: Sequence[RankFile]) -> list[Repair]:
         Repair(
             "rank_on_several_hosts",
             f"{len(several)} rank numbers are there on several hosts ({', '.join(names[:5])}"
-            f"{', ...' if len(names) > 5 else ''}): numbers seem to count within each host, and these are taken as "
-            "different ranks",
+            f"{', ...' if len(names) > 5 else ''}): numbers seem to count within each host, and these are "
+            "taken as different ranks",
             path=first.path,
             count=len(several),
         )

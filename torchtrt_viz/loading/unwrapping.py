@@ -60,7 +60,7 @@ def unwrapped(source: Source, look: Look | None = None) -> tuple[Source, list[Re
         notes.append(
             Repair(
                 "transcoded",
-                f"the text is {encoding.upper()}: it was read as UTF-8, and byte offsets are those of that form",
+                f"the text is {encoding.upper()}: it was read as UTF-8, of which all byte offsets are",
                 source.name,
             )
         )

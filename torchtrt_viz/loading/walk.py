@@ -59,7 +59,7 @@ class File:
 
 
 def _is_companion(name: str) -> bool:
-    """Whether a file system or a file manager made this file beside others, of a path as deep as it is known."""
+    """Whether a file system or a file manager made this file; ``name`` is as deep as it is known."""
     *folders, base = name.replace("\\", "/").split("/")
     return base.startswith("._") or base in _COMPANIONS or "__MACOSX" in folders
 

@@ -20,6 +20,7 @@ class Subset:
         self._rows = rows
 
     def read(self, rows: np.ndarray) -> list[dict[str, Any]]:
+        """Return one mapping per row."""
         return self._args.read(self._rows[rows])
 
 

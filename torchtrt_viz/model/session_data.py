@@ -158,7 +158,8 @@ class SessionData:
         """The traces of the session, one row each (a rank has one per recording cycle).
 
         Columns: ``session``, ``rank`` (unique within a session where it says so itself; else what the
-        trace or its name says), ``role`` (prefill, decode, ...), ``instance`` (replica), ``host``,
+        trace or its name says), ``role`` (prefill, decode, ...), ``instance`` (replica; also what keeps
+        traces apart of which nothing says that they are one rank's: a node, a process, a file), ``host``,
         ``cycle`` (from 0), ``stage``; ``state`` ("ok", "damaged", "staged": recorded but not packed yet,
         "missing"), ``error`` (why it is not ok); ``format``, ``what`` ("trace", or "merged", "frontend",
         "capture" for what is not one rank's work), ``writer``, ``path``, ``pid``, ``device``,

@@ -53,24 +53,38 @@ _NO_TRACE = "It is no trace: name the file that the profiler wrote"
 _UNPACK = "Unpack it first: plain, gzip, zstandard, zip and tar files are read"
 _CHROME = "Its samples are no spans; record a trace (chrome://tracing, torch.profiler) instead"
 
+_HTML = r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html|head|body|script))"
+
 _NSYS = Foreign(
     "an SQLite database that Nsight Systems exported",
     "SQLite is not read: convert it to trace-event JSON (nsys2json.py -f report.sqlite -o report.json)",
 )
 
-#: Beginning of the content -> what it is. What is here is told whatever else might take the content for its own.
+#: Beginning of the content -> what it is, whatever else might take the content for its own.
 _FIRST: tuple[tuple[str, Foreign], ...] = (
     (
         r"version https://(?:git-lfs|hawser)\.github\.com/spec/v1",
-        Foreign("a Git LFS pointer, not the file that it stands for", "Fetch the file itself: git lfs pull", in_place_of_a_trace=True),
+        Foreign(
+            "a Git LFS pointer, not the file that it stands for",
+            "Fetch the file itself: git lfs pull",
+            in_place_of_a_trace=True,
+        ),
     ),
     (
         r"/?(?:\.\./)*(?:\.git/)?annex/objects/",
-        Foreign("a git-annex pointer, not the file that it stands for", "Fetch the file: git annex get FILE", in_place_of_a_trace=True),
+        Foreign(
+            "a git-annex pointer, not the file that it stands for",
+            "Fetch the file: git annex get FILE",
+            in_place_of_a_trace=True,
+        ),
     ),
     (
         r"outs:\s*\n- (?:md5|etag|hash|size|path):",
-        Foreign("a DVC pointer, not the file that it stands for", "Fetch the file itself: dvc pull", in_place_of_a_trace=True),
+        Foreign(
+            "a DVC pointer, not the file that it stands for",
+            "Fetch the file itself: dvc pull",
+            in_place_of_a_trace=True,
+        ),
     ),
     (
         r"\x0a[\x80-\xff]{0,4}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12."
@@ -81,7 +95,7 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
         ),
     ),
     (
-        r"SQLite format 3\x00[\s\S]*?(?:rocpd_(?:metadata|info_\w+|kernel_dispatch|region|string)_?[0-9a-f]{8})",
+        r"SQLite format 3\x00[\s\S]*?rocpd_(?:metadata|info_\w+|kernel_dispatch|region|string)_?[0-9a-f]{8}",
         Foreign(
             "a rocpd database (SQLite) of rocprofv3",
             "SQLite is not read: convert it (rocpd convert -i FILE --output-format pftrace), or record with "
@@ -113,8 +127,8 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
         r"PAR1",
         Foreign(
             "a Parquet table",
-            "Read it as the table that it is: pandas.read_parquet(path). Traces are loaded from the file that "
-            "the profiler wrote",
+            "Read it as the table that it is: pandas.read_parquet(path). Traces are loaded from the file "
+            "that the profiler wrote",
         ),
     ),
     (
@@ -138,8 +152,8 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
         r"\x80[\x02-\x05][\s\S]*?(?:segments|device_traces|allocator_settings)",
         Foreign(
             "a memory snapshot of torch (pickle)",
-            "It holds allocations and no timeline: open it at https://docs.pytorch.org/memory_viz. Pickles are "
-            "never loaded here, for they can run any code",
+            "It holds allocations and no timeline: open it at https://docs.pytorch.org/memory_viz. Pickles "
+            "are never loaded here, for they can run any code",
         ),
     ),
     (
@@ -172,18 +186,20 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
         Foreign("a pprof profile", "It holds samples and no timeline: open it with pprof"),
     ),
     (
-        r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html))[\s\S]*?(?:trace-data|systrace|linuxPerfData)",
+        _HTML + r"[\s\S]*?(?:trace-data|systrace|linuxPerfData)",
         Foreign(
             "a page of systrace (HTML around ftrace text)",
             "Open it at https://ui.perfetto.dev, or convert it: traceconv json FILE FILE.json",
         ),
     ),
     (
-        r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html))[\s\S]*?(?:ttv-payload|torchtrt[-_]viz)",
-        Foreign("a page, perhaps a report of this package", "Open it in a browser; load the trace that it is of"),
+        _HTML + r"[\s\S]*?torchtrt[-_]viz",
+        Foreign(
+            "a page, perhaps a report of this package", "Open it in a browser; load the trace that it is of"
+        ),
     ),
     (
-        r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html|head|body|script))",
+        _HTML,
         Foreign(
             "an HTML page and not the file that was asked for",
             "A download that needs a login, or failed, leaves one: open it in a browser to see what it says, "
@@ -239,8 +255,16 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
         r"\{\s*'(?:[^'\\\n]|\\.)*'\s*:",
         Foreign("the text of a Python dict, and no JSON", "Write it with json.dump, not with print or str"),
     ),
-    (r"\s*\{\s*\}\s*\Z", Foreign("an empty JSON object", "Nothing was recorded, or the export failed", in_place_of_a_trace=True)),
-    (r"\s*\[\s*\]\s*\Z", Foreign("an empty JSON list", "Nothing was recorded, or the export failed", in_place_of_a_trace=True)),
+    (
+        r"\s*\{\s*\}\s*\Z",
+        Foreign(
+            "an empty JSON object", "Nothing was recorded, or the export failed", in_place_of_a_trace=True
+        ),
+    ),
+    (
+        r"\s*\[\s*\]\s*\Z",
+        Foreign("an empty JSON list", "Nothing was recorded, or the export failed", in_place_of_a_trace=True),
+    ),
     (r"\s*(?:null|true|false|-?\d[\d.eE+-]*|\"[^\"\n]*\")\s*\Z", Foreign("a single JSON value", _NO_TRACE)),
     (
         r"\s*\{[\s\S]*?\"\$schema\"\s*:\s*\"https://www\.speedscope\.app",
@@ -252,7 +276,7 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
     ),
     (
         r"\s*\{(?![\s\S]*\"traceEvents\")[\s\S]*?\"(?:samples|stackFrames)\"\s*:\s*[\[{]",
-        Foreign("a profile of samples (\"samples\", \"stackFrames\") without trace events", _CHROME),
+        Foreign('a profile of samples ("samples", "stackFrames") without trace events', _CHROME),
     ),
     (
         r"\s*\{(?![\s\S]*\"traceEvents\")[\s\S]*?\"(?:segments|device_traces)\"\s*:\s*\[",
@@ -279,9 +303,7 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
     ),
     (
         r"\s*\{(?=[^\n]*\"ph\"\s*:)[^\n]*\}[ \t]*\r?\n\s*\{",
-        Foreign(
-            "a line of JSON per trace event", "Put them into one list: jq -s . FILE > FILE.json"
-        ),
+        Foreign("a line of JSON per trace event", "Put them into one list: jq -s . FILE > FILE.json"),
     ),
     (
         r"\s*\{[^\n]*\}[ \t]*\r?\n\s*\{",
@@ -295,7 +317,8 @@ _ENDINGS: tuple[tuple[tuple[str, ...], Foreign], ...] = (
         (".nsys-rep", ".qdrep", ".qdstrm"),
         Foreign(
             "a report of Nsight Systems (by its name)",
-            "Export it and convert that: nsys export -t sqlite FILE, then nsys2json.py -f FILE.sqlite -o FILE.json",
+            "Export it and convert that: nsys export -t sqlite FILE, then "
+            "nsys2json.py -f FILE.sqlite -o FILE.json",
         ),
     ),
     ((".ncu-rep", ".nvvp", ".nvprof"), Foreign("a report of NVIDIA's profilers (by its name)", _NO_TRACE)),
@@ -337,7 +360,9 @@ def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign
         return next((it for endings, it in _ENDINGS if name.endswith(endings)), _of_content(head, surely))
     found = _of_content(head, surely)
     if found is _GRAPH_DEF and name.endswith(".xplane.pb"):
-        return replace(found, what="an XPlane profile by its name, a TensorFlow GraphDef (a program) by its content")
+        return replace(
+            found, what="an XPlane profile by its name, a TensorFlow GraphDef (a program) by its content"
+        )
     if found is not None or surely:
         return found
     return next((it for endings, it in _ENDINGS if name.endswith(endings)), None) if head else None

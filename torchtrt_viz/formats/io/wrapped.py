@@ -66,7 +66,7 @@ class Enclosed:
 
 
 class _Transcoded:
-    """A forward stream of UTF-8 made of a stream in another encoding; what cannot be decoded becomes U+FFFD."""
+    """A forward stream of UTF-8, made of one in another encoding; what cannot be decoded becomes U+FFFD."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
         self._stream = stream

@@ -248,9 +248,9 @@ def _warn(path: str, options: LoadOptions, separated: Separated, unsaid: int) ->
         options.warnings.append(
             Repair(
                 "ranks_unsaid",
-                f"operators of {separated.recorded} processes are in one file, as tools that merge the traces of "
-                "several ranks leave them, and neither process ids nor names of processes say the ranks: they "
-                "are read as one trace. Load the traces of the ranks instead",
+                f"operators of {separated.recorded} processes are in one file, as tools that merge the "
+                "traces of several ranks leave them, and neither process ids nor names of processes say the "
+                "ranks: they are read as one trace. Load the traces of the ranks instead",
                 path,
                 count=separated.recorded,
             )

@@ -17,7 +17,9 @@ _KNOWN_KEY = re.compile(
 _KINETO_HEADER = re.compile(rb'\s*\{\s*"schemaVersion"\s*:\s*\d+\s*,')
 _WHOLE_HEAD = 1 << 16
 # What tools that merge the traces of several ranks put before process ids, and into names of processes.
-_MERGED_ID = re.compile(rb'"pid"\s*:\s*"(\[[^"\]]{0,80}(?:[Rr]ank|TP|DP|PP|EP)[ _-]?\d[^"\]]{0,80}\]|[Rr]ank[ _-]?\d)')
+_MERGED_ID = re.compile(
+    rb'"pid"\s*:\s*"(\[[^"\]]{0,80}(?:[Rr]ank|TP|DP|PP|EP)[ _-]?\d[^"\]]{0,80}\]|[Rr]ank[ _-]?\d)'
+)
 _MERGED_NAME = re.compile(rb'"name"\s*:\s*"\[?([Rr]ank[ _:-]?\d{1,9})(?![0-9A-Za-z])')
 
 

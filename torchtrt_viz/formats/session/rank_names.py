@@ -71,7 +71,8 @@ _TORCH = rf"\.pt\.trace\.json{_GZ}"
 _ENDING = r"\.(?:json|etdp|pftrace|perfetto-trace)(?:\.gz|\.zst)?"
 #: "rank0", "Rank-0", "RANK_0", "rank=0", "rank[0]", and "global_rank0"; "local_rank0" counts within a host.
 _RANK_WORD = (
-    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=R))(?<!local)(?<!local[_-])(?:[Rr]ank|RANK)[_=\[-]?(?P<rank>\d+)\]?(?![0-9])"
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=R))(?<!local)(?<!local[_-])"
+    r"(?:[Rr]ank|RANK)[_=\[-]?(?P<rank>\d+)\]?(?![0-9])"
 )
 _DIMS = r"dp(?P<dp>\d+)_pp(?P<pp>\d+)_tp(?P<tp>\d+)_dcp(?P<dcp>\d+)_ep(?P<ep>\d+)(?:_rank(?P<rank>\d+))?"
 
@@ -138,30 +139,50 @@ NAME_PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("torchtune", "trace", rf"r(?P<rank>\d+)-\d{{4}}-[\d-]+\.(?P<stamp>\d+){_TORCH}"),
         ("tensorrt_llm", "trace", rf"(?P<run>.+)-rank-(?P<rank>\d+)\.json{_GZ}"),
         # a number that is called a rank is one, whatever else the name looks like
-        ("torch", "trace", rf"(?P<run>.*?){_RANK_WORD}(?P<rest>[^0-9].*?)??(?:\.(?P<stamp>\d{{10,}}))?{_TORCH}"),
+        (
+            "torch",
+            "trace",
+            rf"(?P<run>.*?){_RANK_WORD}(?P<rest>[^0-9].*?)??(?:\.(?P<stamp>\d{{10,}}))?{_TORCH}",
+        ),
         ("other", "trace", rf"(?P<run>.*?){_RANK_WORD}(?:[^0-9].*)?{_ENDING}"),
         # MindStudio and TraceLens write "merged.json", users' scripts "combined_trace.json", "all_ranks.json"
         ("other", "merged", rf"(?:.*[_.-])?(?:merged|combined|all[_-]ranks)(?:[_.-].*)?\.json{_GZ}"),
-        ("torch", "trace", rf"(?:.*[_-])?local[_-]?rank[_=-]?(?P<local_rank>\d+)(?:\.(?P<stamp>\d{{10,}}))?{_TORCH}"),
+        (
+            "torch",
+            "trace",
+            rf"(?:.*[_-])?local[_-]?rank[_=-]?(?P<local_rank>\d+)(?:\.(?P<stamp>\d{{10,}}))?{_TORCH}",
+        ),
         ("other", "trace", rf"(?:.*[_-])?local[_-]?rank[_=-]?(?P<local_rank>\d+)(?:[^0-9].*)?{_ENDING}"),
-        ("torch", "trace", rf"worker[_-](?P<rank>\d+)(?:_(?P<cycle>\d{{1,9}}))?(?:\.(?P<stamp>\d{{10,}}))?{_TORCH}"),
+        (
+            "torch",
+            "trace",
+            rf"worker[_-](?P<rank>\d+)(?:_(?P<cycle>\d{{1,9}}))?(?:\.(?P<stamp>\d{{10,}}))?{_TORCH}",
+        ),
         ("torch", "trace", rf"(?P<host>.+)_(?P<pid>\d+)\.(?P<stamp>\d+){_TORCH}"),
         ("torch", "trace", rf"(?P<run>.+?)(?:\.(?P<stamp>\d+))?{_TORCH}"),
         # numbers that are ranks in some programs and steps in others: see `RankName.number`
-        ("other", "trace", rf"(?:trace|profile|gpu|trace[_-]gpu|prof|kineto|worker)[_-]?(?P<number>\d+){_ENDING}"),
+        (
+            "other",
+            "trace",
+            rf"(?:trace|profile|gpu|trace[_-]gpu|prof|kineto|worker)[_-]?(?P<number>\d+){_ENDING}",
+        ),
     )
 )
 _PARTIAL = re.compile(r"(?P<name>.+\.json)\.tmp(?:\.gz)?")
 _TRACE_ENDING = re.compile(r"\.(?:json|etdp|pftrace|perfetto-trace|tar)(?:\.gz|\.zst)?$|\.tgz$")
 _FOLDER_RANK = re.compile(_RANK_WORD)
 _FOLDER_WORKER = re.compile(r"worker[_=-](?P<rank>\d+)", re.IGNORECASE)
-_DIM = re.compile(r"(?<![A-Za-z0-9])(?P<name>tp|dp|pp|ep|cp|TP|DP|PP|EP|CP)[_=-]?(?P<index>\d{1,9})(?![0-9A-Za-z])")
+_DIM = re.compile(
+    r"(?<![A-Za-z0-9])(?P<name>tp|dp|pp|ep|cp|TP|DP|PP|EP|CP)[_=-]?(?P<index>\d{1,9})(?![0-9A-Za-z])"
+)
 _FOLDER_ASCEND = re.compile(r"(?P<host>.+)_(?P<pid>\d+)_(?P<stamp>\d{14,17})_ascend_(?:pt|ms)")
 #: Folders and parts of names that stand for a machine: "node0", "host-b", "machine_3".
 _NODE = re.compile(r"(?:node|host|machine)[_=-]?\d+|host[_-][\w.-]+", re.IGNORECASE)
 _NODE_IN_NAME = re.compile(r"(?<![A-Za-z0-9])(?:node|machine|host)[_-]?\d+(?![0-9])", re.IGNORECASE)
 #: A host's name (RFC 1123, and underscores, which machines have all the same).
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?)*")
+_HOST = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?)*"
+)
 #: Words that stand before a number in names of traces, and are no machine.
 _NO_HOST = re.compile(
     r"(?:.*_)?(?:local|global|(?:local[_-]?|global[_-]?)?rank|worker|gpu|npu|xpu|cuda|cpu|device|dev|trace|profile|profiler|prof|kineto|"
@@ -196,7 +217,7 @@ def role_of_word(word: str) -> str | None:
 
 
 def looks_like_host(text: str) -> bool:
-    """Whether a part of a file's name may be the name of a machine: no date, no number, no word for a rank."""
+    """Whether a part of a file's name may name a machine: no date, no number, no word for a rank."""
     if len(text) > 253 or _HOST.fullmatch(text) is None or not re.search(r"[A-Za-z]", text):
         return False
     return not (_NO_HOST.fullmatch(text) or _DATE.search(text) or re.search(_RANK_WORD, text))
@@ -258,7 +279,9 @@ def read_rank_name(name: str) -> RankName | None:
         if len({part["name"].lower() for part in parts}) > 1:
             found = replace(found, dims={part["name"].lower(): int(part["index"]) for part in parts})
         elif len(parts) == 1:  # "tp0" is a rank among tp0, tp1, ...; "tp4" alone is how many there were
-            found = replace(found, number=int(parts[0]["index"]), series=_without(known, parts[0].span("index")))
+            found = replace(
+                found, number=int(parts[0]["index"]), series=_without(known, parts[0].span("index"))
+            )
     jax = len(folders) > 2 and folders[-3:-1] == ("plugins", "profile")
     host = file.split(".trace.json")[0]
     if jax and host != file and looks_like_host(host) and host != "perfetto_trace":
@@ -268,7 +291,7 @@ def read_rank_name(name: str) -> RankName | None:
 
 
 def _without(path: str, span: tuple[int, int], file: int | None = None) -> str:
-    """Cut a number out of a path; ``span`` counts from the file's name, of that length, where one is given."""
+    """Cut a number out of a path; ``span`` counts from the file's name where its length is given."""
     base = 0 if file is None else len(path) - file
     return f"{path[: base + span[0]]}#{path[base + span[1] :]}"
 
