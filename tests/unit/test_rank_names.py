@@ -179,8 +179,12 @@ def test_hosts(name):
         "train",
         "a b",
         "x" * 300,
-    ]
-    + ["my_trace", "rank0", "global_rank", "-a", "01_02_2026"],
+        "my_trace",
+        "rank0",
+        "global_rank",
+        "-a",
+        "01_02_2026",
+    ],
 )
 def test_what_is_no_host(name):
     assert not looks_like_host(name)
