@@ -313,6 +313,14 @@ def archive_members(source: Source, kind: str | None = None) -> list[tuple[str, 
         raise TraceFormatError("the archive is damaged", path=source.name, found=str(error)) from error
 
 
+def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
+    """Open a member; a directory that points before the file's start is damage like any other."""
+    try:
+        return cast(BinaryIO, archive.open(info))
+    except (ValueError, RuntimeError) as error:
+        raise zipfile.BadZipFile(str(error)) from error
+
+
 @contextmanager
 def _open_member(outer: Source, member: str) -> Iterator[BinaryIO]:
     """Open one member of an archive as a forward stream of its stored bytes."""
@@ -334,8 +342,8 @@ def _open_member(outer: Source, member: str) -> Iterator[BinaryIO]:
                     raise TraceFormatError(
                         "the archive member is encrypted", path=label, hint="Extract it with its password"
                     )
-                with archive.open(info) as stream:
-                    yield cast(BinaryIO, stream)
+                with _zip_member(archive, info) as stream:
+                    yield stream
             return
         with outer.open() as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BLOCK) as tar:
             for entry in tar:
