@@ -191,11 +191,12 @@ def merged(form: str, ranks: tuple[int, ...] = (0, 1)) -> bytes:
         name = {"named": f"[rank {rank}] python", "aorta": f"Rank {rank} - CPU/CUDA Runtime"}.get(form)
         if name is not None:
             events.append({"ph": "M", "name": "process_name", "pid": pid, "ts": 0, "args": {"name": name}})
-        events += [{**one, "pid": pid} for one in simple_events(1 + rank)]
+        more = {"args": {"rank": rank, "pid_raw": 83}} if form == "tracelens" else {}
+        events += [{**one, "pid": pid, **more} for one in simple_events(1 + rank)]
     return trace_json(events, rank=0)
 
 
-@pytest.mark.parametrize("form", ["sglang", "bracket", "underscore", "named", "aorta"])
+@pytest.mark.parametrize("form", ["sglang", "bracket", "underscore", "named", "aorta", "tracelens"])
 @pytest.mark.parametrize("place", ["file", "folder", "zip", "bytes"])
 def test_a_merged_file_is_a_session_of_its_ranks(tmp_path: Path, form: str, place: str) -> None:
     path = write(tmp_path / "run" / "all.json", merged(form))

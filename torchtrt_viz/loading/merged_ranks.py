@@ -45,7 +45,8 @@ def session_of(trace: TraceData, paths: list[Any], options: LoadOptions) -> Sess
     files = merged_files(trace)
     if not files:
         return None
-    options = replace(options, warnings=[*trace.meta["warnings"], *_notes(trace, files)])
+    said = [warning for warning in trace.meta["warnings"] if warning.code != "merged_ranks"]
+    options = replace(options, warnings=[*said, *_notes(trace, files)])
     return SessionData(files, options=options, paths=paths)
 
 

@@ -21,7 +21,7 @@ from torchtrt_viz.formats.io.source import DamagedStreamError, Source
 from torchtrt_viz.formats.kineto import kinds as kineto_kinds
 from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
-from torchtrt_viz.formats.kineto.ids import Separated, separate_ids
+from torchtrt_viz.formats.kineto.ids import Separated, ranks_in_args, separate_ids
 from torchtrt_viz.formats.kineto.meta import KEPT_KEYS, clock_of, rank_of, read_values
 from torchtrt_viz.formats.kineto.places import lane_places, place_events, unsaid_events
 from torchtrt_viz.formats.kineto.repairs import report
@@ -191,7 +191,13 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     instants.pop("timing", None)
     _mark_unclosed(spans, found["unclosed_calls"])
     named = {process: name for process, (name, _, _) in labels.processes.items()}
+    given = dict(spans)
     separated = separate_ids(spans, found["tracks"], named)
+    if separated.recorded > 1:
+        stated = ranks_in_args(spans["track"], found["tracks"], EventArgs(events, spans["offset"]).read)
+        if stated:
+            spans.update(given)
+            separated = separate_ids(spans, found["tracks"], stated)
     _warn(source.name, options, separated, unsaid_events(spans, found["categories"], places))
     ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
     states = instants["state"]
