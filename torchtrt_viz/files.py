@@ -64,12 +64,15 @@ def load(
     Trace
         For one capture of one process.
     Session
-        For a folder, archive or list that holds several ranks.
+        For a folder, archive or list that holds several ranks, and for a file into which several were merged.
+        A recording that is there twice counts once; what is left out for that, and what lies beside the
+        traces and is none, is in ``session.meta["warnings"]`` (``trace.meta`` where one trace is left).
 
     Raises
     ------
     TraceFormatError
-        When nothing can be read; it names the file, the byte, what was expected, and what to do.
+        When nothing can be read; it names the file, the byte, what was expected, what the file is where that
+        is known, and what to do.
     OptionError
         For an unknown ``format`` or ``engine``, and for what cannot be read at all: another type, a file
         opened as text.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtrt_viz.formats.session.rank_names import read_rank_name, role_of_word
+from torchtrt_viz.formats.session.rank_names import looks_like_host, read_rank_name, role_of_word
 
 NS = 1796036029605142630
 
@@ -99,6 +99,44 @@ NS = 1796036029605142630
         ("P/rank0.json", {"role": "prefill", "rank": 0}),
         ("decode-1/rank3.json", {"role": "decode", "rank": 3}),
         (r"prefill\rank2.json", {"role": "prefill", "rank": 2}),
+        # HolisticTraceAnalysis's samples: a date is no host, and what follows it no process
+        ("rank-0.Apr_03_18_51_38.1100.pt.trace.json", {"rank": 0, "host": None, "pid": None, "run": None}),
+        (f"r3-2025-1-2-13-4.{NS}.pt.trace.json.gz", {"writer": "torchtune", "rank": 3, "stamp": NS}),
+        ("prof_rank0.pt.trace.json.gz", {"rank": 0, "run": None}),
+        (f"host_worker_rank1.{NS}.pt.trace.json", {"rank": 1, "host": None, "stamp": NS}),
+        ("rank=2/trace.json", {"rank": 2}),
+        ("rank_1/pytorch_profile.json", {"rank": 1}),
+        ("worker_0/trace.json", {"rank": 0}),
+        (f"worker_3.{NS}.pt.trace.json", {"rank": 3, "host": None, "pid": None}),
+        ("worker_2_7.pt.trace.json", {"rank": 2, "cycle": 7}),
+        ("RANK_0.json", {"rank": 0}),
+        ("ProfileRank4.json", {"rank": 4}),
+        ("rank[7].json", {"rank": 7}),
+        ("global_rank_5.json", {"rank": 5, "run": None}),
+        ("local_rank_2.json", {"rank": None, "local_rank": 2}),
+        ("trace_3.json", {"rank": None, "number": 3, "series": "trace_#.json"}),
+        ("run/profile_12.json.gz", {"rank": None, "number": 12, "series": "run/profile_#.json.gz"}),
+        ("trace_gpu0.json", {"rank": None, "number": 0}),
+        ("x/tp1/trace.json", {"rank": None, "number": 1, "series": "x/tp#/trace.json"}),
+        ("x/dp0/tp1/trace.json", {"rank": None, "dims": {"dp": 0, "tp": 1}}),
+        ("node1/rank0.json", {"rank": 0, "node": "node1", "host": None}),
+        ("node1_rank0.json", {"rank": 0, "node": "node1", "run": None}),
+        (
+            "n122-197-168_1333345_20241105122131111_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
+            {"writer": "torch_npu", "host": "n122-197-168", "pid": 1333345, "rank": None},
+        ),
+        ("log/plugins/profile/2026_01_02/vm-3.trace.json.gz", {"writer": "jax", "host": "vm-3"}),
+        ("rank_2/plugins/profile/2026_04_18_00_17_19/perfetto_trace.json.gz", {"rank": 2, "host": None}),
+        ("traces/iteration_20/rank3_trace.json", {"rank": 3, "cycle": 20}),
+        ("llama_tp4/rank1.json", {"rank": 1, "dims": {}}),
+        (f"exp_42_train.{NS}.pt.trace.json", {"host": None, "pid": None, "rank": None}),
+        (f"trace_20260403_185138.{NS}.pt.trace.json", {"host": None, "pid": None}),
+        (f"2026-04-03_123.{NS}.pt.trace.json", {"host": None, "pid": None}),
+        (f"ip-10-0-0-1.ec2.internal_83.{NS}.pt.trace.json", {"host": "ip-10-0-0-1.ec2.internal", "pid": 83}),
+        (f"llama-train-worker-0_83.{NS}.pt.trace.json", {"host": "llama-train-worker-0", "pid": 83}),
+        ("merged.json", {"what": "merged"}),
+        ("combined_trace.pt.trace.json", {"what": "merged", "rank": None}),
+        ("rank0_merged.json", {"what": "trace", "rank": 0}),
     ],
 )
 def test_name(name, expected):
@@ -119,6 +157,37 @@ def test_other_names_say_nothing(name):
 def test_numbers_beyond_reason_are_not_ranks():
     found = read_rank_name("x-rank-99999999999999999999.json")
     assert found is None or found.rank is None
+
+
+@pytest.mark.parametrize(
+    "name", ["gpu-a", "node7", "a.b.example.org", "ip-10-0-0-1", "DESKTOP-1A2B3C", "dgx_01"]
+)
+def test_hosts(name):
+    assert looks_like_host(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "rank-0.Apr_03_18_51",
+        "2026-04-03",
+        "20260403_185138",
+        "17",
+        "worker",
+        "gpu0",
+        "train",
+        "a b",
+        "x" * 300,
+        "my_trace",
+        "rank0",
+        "global_rank",
+        "-a",
+        "01_02_2026",
+    ],
+)
+def test_what_is_no_host(name):
+    assert not looks_like_host(name)
 
 
 def test_roles():

@@ -87,6 +87,7 @@ def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> N
             f"{', '.join(unknown)}: only for one rank's trace; over ranks there are "
             f"{', '.join(['explain', *SESSION_TABLES])}"
         )
+    print_warnings(session.meta["warnings"])
     heading("Ranks")
     print_frame(session.ranks, limit=limit)
     made = session.overview()

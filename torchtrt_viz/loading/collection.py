@@ -14,8 +14,10 @@ from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.loading.grouping import Grouped
 from torchtrt_viz.loading.inputs import Named
+from torchtrt_viz.loading.merged_ranks import expanded, session_of
 from torchtrt_viz.loading.rank_files import RankFile
-from torchtrt_viz.loading.session_files import apply_manifests, number_cycles
+from torchtrt_viz.loading.rank_identity import tell_apart
+from torchtrt_viz.loading.session_files import apply_manifests
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.session_data import SessionData
 from torchtrt_viz.model.trace_data import TraceData
@@ -48,10 +50,14 @@ def put_together(
         When nothing is a trace; with ``options.strict`` also when one is damaged or missing.
     """
     options.report(found.repairs)
+    options.warnings.extend(found.notes)
     single = None if engine is not None or found.manifests else _single(found)
     if single is not None:
-        return _one(single, found, options)
-    ranks, collisions = number_cycles([*apply_manifests(found.manifests, list(found.ranks)), *found.engines])
+        trace = _one(single, found, options)
+        return session_of(trace, list(named.labels), options) or trace
+    known, merged = expanded(apply_manifests(found.manifests, list(found.ranks)), options)
+    ranks, collisions, notes = tell_apart([*known, *found.engines])
+    options.warnings.extend([*merged, *notes])
     if not ranks:
         raise _nothing(named, found)
     options.report([*collisions, *(_lost(rank) for rank in ranks if rank.state not in ("ok", "staged"))])
@@ -69,7 +75,7 @@ def _single(found: Grouped) -> RankFile | None:
     """Return the only trace, or the only engine where there are no traces; None when there is a choice."""
     if not found.ranks:
         return found.engines[0] if len(found.engines) == 1 else None
-    traces = [rank for rank in found.ranks if rank.what == "trace"] or found.ranks
+    traces = [rank for rank in found.ranks if rank.what in ("trace", "merged")] or found.ranks
     if len(traces) == 1 and (not found.engines or traces[0].format == "etdump"):
         return traces[0]
     return None
@@ -81,6 +87,7 @@ def _one(rank: RankFile, found: Grouped, options: LoadOptions) -> TraceData:
         options = replace(options, etrecord=_record_for(rank, found.records))
     trace = rank.load(options)
     options.warnings.extend(w for w in trace.meta["warnings"] if w not in options.warnings)
+    trace.meta["warnings"] = options.warnings
     if found.engine_files and not rank.members:
         trace.meta["sidecars"] = [source.name for source in found.engine_files]
     return trace
@@ -102,12 +109,17 @@ def _lost(rank: RankFile) -> Repair:
     return Repair(code, rank.error or f"the trace is {rank.state}", path=rank.path)
 
 
+def _named(source: Source, found: Grouped) -> str:
+    what = found.foreign.get(source.name)
+    return source.filename if what is None else f"{source.filename}: {what}"
+
+
 def _nothing(named: Named, found: Grouped) -> TraceFormatError:
-    if named.one_file and found.failures:
+    if found.failures and (named.one_file or len(found.failures) == len(found.others) == len(found.foreign)):
         return found.failures[0]
     labels = named.labels
     several = "" if len(labels) == 1 else f" and {len(labels) - 1} more"
-    seen = ", ".join(source.filename for source in found.others[:5])
+    seen = ", ".join(_named(source, found) for source in found.others[:5])
     return TraceFormatError(
         f"no trace in here{several}",
         path=labels[0],

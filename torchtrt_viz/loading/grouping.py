@@ -9,8 +9,10 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.file_set import group_sets
 from torchtrt_viz.formats.io.source import Source, folder_of
 from torchtrt_viz.formats.session.manifest import Manifest
+from torchtrt_viz.loading.copies import without_copies
 from torchtrt_viz.loading.identify import Identified
 from torchtrt_viz.loading.rank_files import RAW_TRACE, RankFile, fields_of
+from torchtrt_viz.loading.rank_identity import numbered_ranks, ranks_beside
 from torchtrt_viz.model.repair import Repair
 
 __all__ = ["Grouped", "group"]
@@ -36,6 +38,10 @@ class Grouped:
         Files that are no traces.
     repairs
         What could not be used.
+    notes
+        What was left out, and why: no damage.
+    foreign
+        Name of a file that is no trace -> what it is, where that is known.
     failures
         The errors with which files were refused.
     """
@@ -47,14 +53,20 @@ class Grouped:
     records: tuple[Source, ...]
     others: tuple[Source, ...]
     repairs: tuple[Repair, ...]
+    notes: tuple[Repair, ...]
+    foreign: dict[str, str]
     failures: tuple[TraceFormatError, ...]
 
 
 def group(found: Sequence[Identified]) -> Grouped:
     """Put together what belongs together."""
+    found, copies = without_copies(found)
     damaged = [entry for entry in found if entry.kind == "manifest" and entry.manifest is None]
     engine_files = [entry for entry in found if entry.kind == "engine file"]
-    ranks = [_rank(entry) for entry in found if entry.kind in ("trace", "rank archive", "lost trace")]
+    traces = [entry for entry in found if entry.kind in ("trace", "rank archive", "lost trace")]
+    others = [entry.source.name for entry in found if entry.kind == "other"]
+    ranks = ranks_beside([_rank(entry) for entry in traces], others)
+    ranks, numbered = numbered_ranks(ranks, [entry.name for entry in traces])
     return Grouped(
         ranks=tuple(_told_by_sidecars(ranks, [entry for entry in found if entry.kind == "sidecar"])),
         engines=tuple(_engines(engine_files)),
@@ -65,8 +77,19 @@ def group(found: Sequence[Identified]) -> Grouped:
         repairs=tuple(
             Repair("damaged_manifest", entry.damage or "", path=entry.source.name) for entry in damaged
         ),
+        notes=(*copies, *numbered, *(_not_read(entry) for entry in found if _worth_a_note(entry))),
+        foreign={entry.source.name: entry.foreign.what for entry in found if entry.foreign is not None},
         failures=tuple(entry.error for entry in found if entry.error is not None),
     )
+
+
+def _worth_a_note(entry: Identified) -> bool:
+    return entry.kind == "other" and entry.foreign is not None and entry.foreign.beside_traces
+
+
+def _not_read(entry: Identified) -> Repair:
+    assert entry.foreign is not None
+    return Repair("not_a_trace", f"not read: {entry.foreign.what}. {entry.foreign.hint}", entry.source.name)
 
 
 def _rank(entry: Identified) -> RankFile:
@@ -83,13 +106,16 @@ def _rank(entry: Identified) -> RankFile:
             error=entry.damage,
             **(entry.said or {}),
         )
+    fields = fields_of(entry.name, entry.header)
+    if entry.merged or fields.get("what") == "merged":  # its header is the first rank's
+        fields = {"what": "merged", **{key: fields[key] for key in ("session", "writer") if key in fields}}
     return RankFile(
         source=entry.source,
         path=entry.source.name,
         format=entry.format,
         state=state,
         error=entry.damage,
-        **fields_of(entry.name, entry.header),
+        **fields,
     )
 
 

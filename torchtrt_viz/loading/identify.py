@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, Literal
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.files import kind_of
+from torchtrt_viz.formats.io.foreign import Foreign, told_by_head
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.stored import IN_MEMORY_BYTES
 from torchtrt_viz.formats.kineto.rank_header import RankHeader, read_rank_header
-from torchtrt_viz.formats.kineto.sniff import is_kineto_header
+from torchtrt_viz.formats.kineto.sniff import begins_merged, is_kineto_header
 from torchtrt_viz.formats.session.health import archive_damage, document_damage
 from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
 from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
 from torchtrt_viz.loading.rank_files import identity_of, read_archive_meta
 from torchtrt_viz.loading.rank_sidecar import read_sidecar
 from torchtrt_viz.loading.sniffing import sniff_head
+from torchtrt_viz.loading.unwrapping import unwrapped
 from torchtrt_viz.loading.walk import File, closed, expand
 
 __all__ = ["Identified", "identify"]
@@ -58,6 +61,12 @@ class Identified:
         What is wrong with it, None for nothing.
     error
         The error with which it was refused.
+    foreign
+        What it is that is no trace, where that is known.
+    beginning
+        Digest of a trace's first 64 KiB: equal for files that may have the same content.
+    merged
+        Whether it begins as a file into which several ranks were merged.
     """
 
     file: File
@@ -69,6 +78,9 @@ class Identified:
     manifest: Manifest | None = None
     damage: str | None = None
     error: TraceFormatError | None = None
+    foreign: Foreign | None = None
+    beginning: bytes | None = None
+    merged: bool = False
 
     @property
     def source(self) -> Source:
@@ -100,24 +112,43 @@ def _identify(file: File, format: str | None, whole: bool) -> Iterator[Identifie
     elif size == 0:
         yield _unreadable(file, name, "empty file: its writer was stopped, or the disk was full")
     else:
+        look = None
         try:
             look = file.source.look()
+            source, _ = unwrapped(file.source, look)
+            if source is not file.source:
+                look = source.look()
             bundle = None if closed(file.source.filename) else look.archive
             if bundle is None:
-                yield _single(file, look.head, name, format, whole)
+                yield _single(file, source, look.head, name, format, whole)
             else:
-                yield from _archive(file, bundle, name, format, whole)
+                yield from _archive(File(file.name, source), bundle, name, format, whole)
         except TraceFormatError as error:
-            yield _unreadable(file, name, str(error), error)
+            foreign = None if look is None else told_by_head(look.head, file.source.filename)
+            yield replace(_unreadable(file, name, str(error), error, foreign), foreign=foreign)
     del near
 
 
 def _unreadable(
-    file: File, name: RankName | None, damage: str, error: TraceFormatError | None = None
+    file: File,
+    name: RankName | None,
+    damage: str,
+    error: TraceFormatError | None = None,
+    foreign: Foreign | None = None,
 ) -> Identified:
-    """A file that nothing reads: a lost trace when its name says that it was one, else not ours."""
-    weak = name is not None and name.writer == "other" and "trace" not in file.source.filename.lower()
-    other = name is None or weak or name.what in ("table", "memory")
+    """A file that nothing reads: a lost trace when its name says that it was one, else not ours.
+
+    What stands in place of a trace (a pointer, an error page) is a lost trace too; what profilers write
+    beside traces (a database, a snapshot) is none.
+    """
+    by_folder = name is not None and name.writer in (
+        "other",
+        "jax",
+        "torch_npu",
+    )  # files of any kind lie there
+    weak = by_folder and "trace" not in file.source.filename.lower()
+    known = foreign is not None and not foreign.in_place_of_a_trace
+    other = name is None or weak or known or name.what in ("table", "memory")
     return Identified(file, "other" if other else "lost trace", name=name, damage=damage, error=error)
 
 
@@ -138,9 +169,22 @@ def _archive(
         meta = read_archive_meta(file.source)
         if meta is not None:
             damage = archive_damage(file.source) if whole else None
-            return [Identified(file, "rank archive", "kineto", said=identity_of(meta), damage=damage)]
+            return [
+                Identified(
+                    file,
+                    "rank archive",
+                    "kineto",
+                    said=identity_of(meta),
+                    damage=damage,
+                    beginning=_digest(file.source.head()),
+                )
+            ]
     near = file.source.local()  # of an archive behind a URL one copy serves all members
-    out = [found for member in expand(file, kind) for found in _identify(member, format, whole)]
+    members = expand(file, kind)
+    if _is_program(members):
+        foreign = Foreign("a checkpoint or program of torch (zip)", "It is no trace", False)
+        return [Identified(file, "other", error=foreign.refused(file.source.name), foreign=foreign)]
+    out = [found for member in members for found in _identify(member, format, whole)]
     del near
     if name is not None and not any(found.kind in _TRACES for found in out):
         error = TraceFormatError("the archive holds no trace", path=file.source.name)
@@ -148,9 +192,15 @@ def _archive(
     return out
 
 
-def _single(file: File, head: bytes, name: RankName | None, format: str | None, whole: bool) -> Identified:
-    """Find out what a file is that is no archive."""
-    source = file.source
+def _is_program(members: Sequence[File]) -> bool:
+    """Whether an archive is one of torch's own, whatever it is called."""
+    return {"data.pkl", "version"} <= {member.source.filename for member in members[:1000]}
+
+
+def _single(
+    file: File, source: Source, head: bytes, name: RankName | None, format: str | None, whole: bool
+) -> Identified:
+    """Find out what a file is that is no archive; ``source`` is the content without needless wrappings."""
     if format is None:
         if not is_kineto_header(head) and (said := read_sidecar(head, source.filename)) is not None:
             return Identified(file, "sidecar", said=said)
@@ -159,10 +209,25 @@ def _single(file: File, head: bytes, name: RankName | None, format: str | None, 
         format = sniff_head(head, source.filename, source.name)
     elif format in _SET_FORMATS:
         return Identified(file, "engine file", name=name)
+    if name is None:  # a trace under an ending that no writer of ranks is known to use
+        name = read_rank_name(f"{file.slashed.removesuffix('.gz').rpartition('.')[0]}.json")
     header = damage = None
     if format == "kineto":
         header = read_rank_header(source)
         damage = document_damage(source, whole=whole)
     if name is not None and name.what == "partial":
         damage = _UNFINISHED
-    return Identified(file, "trace", format, name, header, damage=damage)
+    return Identified(
+        file,
+        "trace",
+        format,
+        name,
+        header,
+        damage=damage,
+        beginning=_digest(head),
+        merged=format == "kineto" and begins_merged(head),
+    )
+
+
+def _digest(head: bytes) -> bytes:
+    return blake2b(head, digest_size=16).digest()

@@ -20,7 +20,9 @@ from torchtrt_viz.loading.collection import put_together
 from torchtrt_viz.loading.grouping import group
 from torchtrt_viz.loading.identify import identify
 from torchtrt_viz.loading.inputs import Input, Named, open_inputs, open_record
+from torchtrt_viz.loading.merged_ranks import session_of
 from torchtrt_viz.loading.reading import read_source
+from torchtrt_viz.loading.unwrapping import unwrapped
 from torchtrt_viz.model.session_data import SessionData
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -49,8 +51,9 @@ def load_data(
             return load_capture(document, options)
         if named.what == "file" and engine is None:
             source = named.files[0].source
-            if format is not None or archive_kind(source) is None:
-                return read_source(source, options, format)
+            if format is not None or archive_kind(unwrapped(source)[0]) is None:
+                trace = read_source(source, options, format)
+                return session_of(trace, list(named.labels), options) or trace
         found = group(identify(named.files, format))
         return put_together(found, named, options, engine)
 

@@ -18,6 +18,7 @@ from torchtrt_viz.formats.kineto.rank_header import RankHeader
 from torchtrt_viz.formats.session.manifest import RANK_META, parse_rank_meta
 from torchtrt_viz.formats.session.rank_names import RankName
 from torchtrt_viz.loading.reading import read_source
+from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["RAW_TRACE", "RankFile", "fields_of", "identity_of", "read_archive_meta"]
@@ -35,6 +36,8 @@ class RankFile:
     ----------
     session, host, role, instance, rank
         Whose it is; None where nothing says so.
+    node
+        Word of the path that stands for a machine, whatever the machine is called.
     cycle
         Recording cycle, from 0.
     stage
@@ -60,6 +63,7 @@ class RankFile:
     host: str | None = None
     role: str | None = None
     instance: str | None = None
+    node: str | None = None
     rank: int | None = None
     cycle: int | None = None
     stage: str | None = None
@@ -102,6 +106,17 @@ class RankFile:
             )
         else:
             trace = read_source(self.source, options, self.format)
+            merged = trace.meta.get("merged_ranks", [])
+            if merged and self.what != "merged":
+                trace.meta["warnings"].append(
+                    Repair(
+                        "merged_ranks",
+                        f"the file holds the recordings of {len(merged)} ranks and was taken for one: "
+                        "load it by itself to have them as a session",
+                        self.path,
+                        count=len(merged),
+                    )
+                )
         found: dict[str, Any] = {
             "rank": self.rank,
             "role": self.role,
@@ -152,7 +167,8 @@ def _from_name(name: RankName | None) -> dict[str, Any]:
         "rank": name.rank,
         "cycle": name.cycle,
         "role": name.role,
-        "host": name.host,
+        "host": name.host or name.node,
+        "node": name.node,
         "pid": name.pid,
         "instance": instance,
         "session": name.run,
@@ -164,15 +180,32 @@ def _from_name(name: RankName | None) -> dict[str, Any]:
     return {key: value for key, value in out.items() if value is not None}
 
 
+#: What programs write where they do not know: two of these are not the same machine, role or session.
+_UNKNOWN = (
+    *("", "unknown", "none", "null", "n/a", "na", "-", "?"),
+    *("localhost", "localhost.localdomain", "127.0.0.1"),
+)
+
+
+def _known(fields: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in fields.items() if not isinstance(v, str) or v.strip().lower() not in _UNKNOWN}
+
+
 def fields_of(name: RankName | None, header: RankHeader | None) -> dict[str, Any]:
     """Fields of a `RankFile` out of a file's name and of what a trace says about itself."""
     fields = _from_name(name)
     if header is not None:
         said = {key: value for key, value in header.__dict__.items() if value is not None}
+        if name is not None and name.node is not None and said.get("host", name.node) != name.node:
+            fields.setdefault("instance", name.node)  # folders of nodes are apart whatever the machines say
+        if fields.get("session") is not None and fields["session"] == said.get("host"):
+            fields.pop("session")  # "host-a.rank0.json" names the machine and no run
+        if fields.get("pid") is not None:
+            said.pop("pid", None)  # the header's is only the first event's
         if header.rank is not None and name is not None and name.rank is None:
             fields.pop("instance", None)  # the parallel dimensions only stood in for the rank
-        fields.update(said)
-    return fields
+        fields.update(_known(said))
+    return _known(fields)
 
 
 def read_archive_meta(source: Source) -> dict[str, Any] | None:

@@ -1,8 +1,7 @@
-"""Manifests applied to the files that were found, and cycles numbered where names only carry time stamps."""
+"""Manifests applied to the files that were found."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -10,9 +9,8 @@ from typing import Any
 
 from torchtrt_viz.formats.session.manifest import STAGING, CycleRecord, Manifest, RankRecord, confined
 from torchtrt_viz.loading.rank_files import RankFile
-from torchtrt_viz.model.repair import Repair
 
-__all__ = ["apply_manifests", "number_cycles"]
+__all__ = ["apply_manifests"]
 
 _PENDING = ("queued", "parsing", "packing", "verifying", "failed", "interrupted")
 
@@ -150,47 +148,4 @@ def _missing(folder: str, record: RankRecord, cycle: CycleRecord | None, said: d
         error=error,
         **said,
         cycle=None if cycle is None else cycle.cycle,
-    )
-
-
-def number_cycles(ranks: list[RankFile]) -> tuple[list[RankFile], list[Repair]]:
-    """Number the cycles of each rank in the order of their time stamps, where nothing else numbers them.
-
-    Returns the ranks in order, and a repair for each that nothing tells from another.
-    """
-    repairs: list[Repair] = []
-    groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for i, rank in enumerate(ranks):
-        if rank.cycle is None and rank.rank is not None and rank.state != "missing":
-            groups[(*rank.key, rank.stage, rank.what)].append(i)
-    out = list(ranks)
-    for members in groups.values():
-        members.sort(key=lambda i: (ranks[i].stamp if ranks[i].stamp is not None else 0, ranks[i].path))
-        stamps = [ranks[i].stamp for i in members]
-        if len(members) > 1 and (None in stamps or len(set(stamps)) < len(stamps)):
-            repairs.append(
-                Repair(
-                    "rank_collision",
-                    f"{len(members)} traces say that they are of rank {ranks[members[0]].rank}, and nothing "
-                    "tells them apart: they are numbered as cycles in the order of their names",
-                    path=ranks[members[0]].path,
-                    count=len(members),
-                )
-            )
-        for number, i in enumerate(members):
-            out[i] = replace(out[i], cycle=number)
-    order = sorted(range(len(out)), key=lambda i: _order(out[i]))
-    return [out[i] for i in order], repairs
-
-
-def _order(rank: RankFile) -> tuple[Any, ...]:
-    return (
-        rank.session or "",
-        rank.rank is None,
-        rank.rank if rank.rank is not None else 0,
-        rank.role or "",
-        rank.instance or "",
-        rank.cycle if rank.cycle is not None else -1,
-        rank.stage or "",
-        rank.path,
     )

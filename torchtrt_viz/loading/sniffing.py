@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats import recognise
+from torchtrt_viz.formats.io.foreign import told_by_head
 from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
 from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.formats.io.text_forms import decoded_head, encoding_of
 
 __all__ = ["sniff", "sniff_head"]
 
@@ -21,11 +23,14 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
     Raises
     ------
     TraceFormatError
-        For an empty file, and for content that no loader knows.
+        For an empty file, and for content that no loader knows; it says what the file is, where that can be
+        told.
     """
-    found = recognise(head, filename)
-    if found is not None:
-        return found
+    foreign = told_by_head(head, filename, surely=True)
+    if foreign is None:
+        found = recognise(head, filename)
+        if found is not None:
+            return found
     if not head:
         raise TraceFormatError(
             "empty file",
@@ -35,15 +40,20 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
             found="0 bytes",
             hint="The writer was probably stopped before it wrote anything: capture again",
         )
-    foreign = foreign_protobuf(head, filename)
+    encoding = encoding_of(head)[0]
+    text = head if encoding == "utf-8" else decoded_head(head).encode("utf-8", errors="replace")
+    foreign = foreign or told_by_head(text, filename)
+    if foreign is not None:
+        raise foreign.refused(name)
+    protobuf = foreign_protobuf(head, filename)
     raise TraceFormatError(
         "not a trace that this package knows",
         path=name,
         offset=0,
         expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, TensorRT layer, profile "
         "or timing JSON, Torch-TensorRT traces, trtexec output, or an archive or folder of those",
-        found=repr(head[:24]) if foreign is None else foreign.what,
+        found=repr(head[:24]) if protobuf is None else protobuf.what,
         hint="If it is one of them all the same, name it: load(path, format=...)"
-        if foreign is None
-        else foreign.hint,
+        if protobuf is None
+        else protobuf.hint,
     )

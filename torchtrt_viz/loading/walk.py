@@ -26,6 +26,8 @@ MAX_FILES = 200_000
 
 # Programs and tensors are zip archives too; their members are no traces.
 _CLOSED = (".etrecord", ".pt2", ".pt", ".pth", ".pte", ".npz", ".whl", ".jar", ".xlsx", ".safetensors")
+#: What macOS and Windows leave beside files; "._name" and the folder __MACOSX are AppleDouble companions.
+_COMPANIONS = (".DS_Store", "Thumbs.db", "desktop.ini", "ehthumbs.db", ".localized")
 _MAX_DEPTH = 2
 _MAX_FOLDERS = 64
 
@@ -54,6 +56,12 @@ class File:
     def slashed(self) -> str:
         """The name with archives as folders, for patterns of names."""
         return self.name.replace("!", "/")
+
+
+def _is_companion(name: str) -> bool:
+    """Whether a file system or a file manager made this file; ``name`` is as deep as it is known."""
+    *folders, base = name.replace("\\", "/").split("/")
+    return base.startswith("._") or base in _COMPANIONS or "__MACOSX" in folders
 
 
 def closed(name: str) -> bool:
@@ -85,7 +93,7 @@ def walk(path: Path) -> Iterator[File]:
         prefix = top if below == "." else f"{top}/{below}"
         for name in sorted(names):
             full = Path(folder, name)
-            if not full.is_file():  # sockets, pipes and dangling links are no traces
+            if _is_companion(name) or not full.is_file():  # sockets, pipes and dangling links are no traces
                 continue
             count += 1
             if count > MAX_FILES:
@@ -108,7 +116,7 @@ def walk_remote(root: Remote) -> Iterator[File]:
         entries = folder.entries()
         for entry in entries:
             base = entry.name.rpartition("/")[2]
-            if not entry.is_folder:
+            if not entry.is_folder and not _is_companion(base):
                 count += 1
                 if count > MAX_FILES:
                     raise _too_many(root.name)
@@ -120,7 +128,7 @@ def walk_remote(root: Remote) -> Iterator[File]:
 
 
 def _visited(folder: str) -> bool:
-    return not folder.startswith(".") or folder == STAGING
+    return (not folder.startswith(".") and folder != "__MACOSX") or folder == STAGING
 
 
 def _too_many(path: str) -> TraceFormatError:
@@ -153,6 +161,8 @@ def expand(file: File, kind: str, depth: int = 0) -> list[File]:
         )
     out = []
     for name, _ in members:
+        if _is_companion(name):
+            continue
         inner = File(f"{file.name}!{name}", file.source.inside(name))
         nested = archive_kind(inner.source) if depth + 1 < _MAX_DEPTH and _bundled(name) else None
         out += [inner] if nested is None else expand(inner, nested, depth + 1)

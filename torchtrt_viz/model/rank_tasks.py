@@ -60,6 +60,11 @@ class RankTrace(Protocol):
         ...
 
     @property
+    def cycle(self) -> int | None:
+        """Number of the recording; None where nothing says it."""
+        ...
+
+    @property
     def role(self) -> str | None:
         """Prefill, decode, ...; None where nothing says it."""
         ...

@@ -9,10 +9,10 @@ import numpy as np
 from torchtrt_viz.model.args import Args
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["renumber", "select"]
+__all__ = ["Subset", "renumber", "select"]
 
 
-class _Subset:
+class Subset:
     """Arguments of some rows of another trace."""
 
     def __init__(self, args: Args, rows: np.ndarray) -> None:
@@ -20,6 +20,7 @@ class _Subset:
         self._rows = rows
 
     def read(self, rows: np.ndarray) -> list[dict[str, Any]]:
+        """Return one mapping per row."""
         return self._args.read(self._rows[rows])
 
 
@@ -57,7 +58,7 @@ def select(trace: TraceData, mask: Any) -> TraceData:
         counters=trace.counters,
         flows=flows,
         meta=dict(trace.meta),
-        args=_Subset(trace.args, rows),
+        args=Subset(trace.args, rows),
     )
     out.instant_args = trace.instant_args
     return out

@@ -139,7 +139,8 @@ class SessionData:
         return len(self._files)
 
     def __repr__(self) -> str:
-        ranks = len({f.key if f.rank is not None else f.path for f in self._files})
+        work = [f for f in self._files if f.what in ("trace", "partial")] or self._files
+        ranks = len({f.path if f.rank is None and f.cycle is None else f.key for f in work})
         states: dict[str, int] = {}
         for file in self._files:
             states[file.state] = states.get(file.state, 0) + 1
@@ -157,7 +158,8 @@ class SessionData:
         """The traces of the session, one row each (a rank has one per recording cycle).
 
         Columns: ``session``, ``rank`` (unique within a session where it says so itself; else what the
-        trace or its name says), ``role`` (prefill, decode, ...), ``instance`` (replica), ``host``,
+        trace or its name says), ``role`` (prefill, decode, ...), ``instance`` (replica; also what keeps
+        traces apart of which nothing says that they are one rank's: a node, a process, a file), ``host``,
         ``cycle`` (from 0), ``stage``; ``state`` ("ok", "damaged", "staged": recorded but not packed yet,
         "missing"), ``error`` (why it is not ok); ``format``, ``what`` ("trace", or "merged", "frontend",
         "capture" for what is not one rank's work), ``writer``, ``path``, ``pid``, ``device``,

@@ -113,6 +113,8 @@ def _shifts(traces: list[TraceData], hosts: list[str | None], align: Align) -> t
             why = ": clocks of different hosts are not aligned unless you say how"
             if not clocks:
                 why = ": not all of them record a wall clock"
+            elif None in hosts:
+                why = ": not all of them say on which host they were made"
             elif one_host:
                 why = ": they were made at different times"
         firsts = [int(trace.measured["start_ns"].min()) if len(trace.measured) else 0 for trace in traces]

@@ -93,6 +93,13 @@ class Source:
         else:
             self._stored = stored
         self._members: tuple[str, ...] = () if member is None else (member,)
+        self._outer: Source | None = None
+
+    def over(self, stored: Stored) -> Source:
+        """Return the same file with other stored bytes: what its own ones turned out to enclose."""
+        made = Source(stored)
+        made._outer = self
+        return made
 
     def _on(self, stored: Stored, members: tuple[str, ...]) -> Source:
         made = Source(stored)
@@ -116,6 +123,9 @@ class Source:
 
     def local(self, progress: Progress | None = None) -> Source:
         """Return the same bytes on this machine: itself, or a copy of what lies behind a URL."""
+        if self._outer is not None:
+            outer = self._outer.local(progress)
+            return self if outer is self._outer else outer.over(self._stored.local(progress))
         stored = self._stored.local(progress)
         return self if stored is self._stored else self._on(stored, self._members)
 
@@ -127,11 +137,15 @@ class Source:
     @property
     def stored_name(self) -> str:
         """Label of the file, or of the archive that holds the member."""
+        if self._outer is not None and not self._members:
+            return self._outer.stored_name
         return self._stored.name
 
     @property
     def member(self) -> str | None:
         """Name within the archive; None for a file by itself."""
+        if self._outer is not None and not self._members:
+            return self._outer.member
         return "!".join(self._members) if self._members else None
 
     @property
@@ -142,12 +156,16 @@ class Source:
     @property
     def filename(self) -> str:
         """Last part of the name, for rank patterns and joining sets."""
+        if self._outer is not None and not self._members:
+            return self._outer.filename
         last = self._members[-1] if self._members else self._stored.name
         return last.replace("\\", "/").rsplit("/", 1)[-1]
 
     @property
     def folder(self) -> str:
         """Label of the folder that it lies in, of a disk or within an archive."""
+        if self._outer is not None and not self._members:
+            return self._outer.folder
         if not self._members:
             return folder_of(self._stored.name)
         outer = "!".join((self._stored.name, *self._members[:-1]))
@@ -295,6 +313,14 @@ def archive_members(source: Source, kind: str | None = None) -> list[tuple[str, 
         raise TraceFormatError("the archive is damaged", path=source.name, found=str(error)) from error
 
 
+def _zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
+    """Open a member; a directory that points before the file's start is damage like any other."""
+    try:
+        return cast(BinaryIO, archive.open(info))
+    except (ValueError, RuntimeError) as error:
+        raise zipfile.BadZipFile(str(error)) from error
+
+
 @contextmanager
 def _open_member(outer: Source, member: str) -> Iterator[BinaryIO]:
     """Open one member of an archive as a forward stream of its stored bytes."""
@@ -316,8 +342,8 @@ def _open_member(outer: Source, member: str) -> Iterator[BinaryIO]:
                     raise TraceFormatError(
                         "the archive member is encrypted", path=label, hint="Extract it with its password"
                     )
-                with archive.open(info) as stream:
-                    yield cast(BinaryIO, stream)
+                with _zip_member(archive, info) as stream:
+                    yield stream
             return
         with outer.open() as stream, tarfile.open(fileobj=stream, mode="r|", bufsize=TAR_BLOCK) as tar:
             for entry in tar:

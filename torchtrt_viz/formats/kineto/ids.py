@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,10 @@ from torchtrt_viz.model.schema import KINDS
 if TYPE_CHECKING:
     from torchtrt_viz.formats.kineto.tracks import Lane
 
-__all__ = ["MergedRank", "Separated", "separate_ids"]
+__all__ = ["MergedRank", "Separated", "ranks_in_args", "separate_ids"]
+
+_SAMPLED = 3
+_MOST_PROCESSES = 4096
 
 #: Kind of the events that give an id: a launch its correlation id, an operator the external id.
 _GIVERS = {"correlation": KINDS.index("runtime"), "external_id": KINDS.index("operator")}
@@ -52,20 +55,31 @@ class Separated:
         Ids that could not be told apart, and events that lost their link for it.
     ranks
         The ranks of a merged recording; empty for any other.
+    recorded
+        Processes of which operators were recorded, where nothing says a rank of several.
     """
 
     ids: int = 0
     rows: int = 0
     ranks: list[MergedRank] = field(default_factory=list)
+    recorded: int = 0
 
 
-def separate_ids(spans: dict[str, Any], lanes: Sequence[Lane]) -> Separated:
+def separate_ids(
+    spans: dict[str, Any], lanes: Sequence[Lane], names: Mapping[str | None, str] | None = None
+) -> Separated:
     """Make correlation and external ids unique in the file, where several processes of the host use the same.
 
     Each process (each rank of a merged recording) keeps its ids apart. Device work under one of these
     processes is that process's; other device work with such an id could be anyone's: it loses the id.
+
+    Parameters
+    ----------
+    names
+        Process as the file writes its id -> what it is called.
     """
-    marks = [rank_group(lane[1]) for lane in lanes]
+    names = names or {}
+    marks = [rank_group(lane[1], names.get(lane[1], "")) for lane in lanes]
     owners: dict[tuple[str, str | None], int] = {}
     keys = [
         ("process", lane[1]) if mark is None else ("rank", mark)
@@ -80,7 +94,8 @@ def separate_ids(spans: dict[str, Any], lanes: Sequence[Lane]) -> Separated:
         rows += lost_rows
     groups = list(dict.fromkeys(mark for mark in marks if mark is not None))
     if len(groups) < 2:
-        return Separated(ids, rows)
+        working = spans["track"][spans["kind"] == _GIVERS["external_id"]]
+        return Separated(ids, rows, recorded=len(np.unique(owner_of[np.unique(working)])))
     numbers = rank_numbers(groups)
     ranks = [
         MergedRank(
@@ -92,6 +107,37 @@ def separate_ids(spans: dict[str, Any], lanes: Sequence[Lane]) -> Separated:
         for mark in groups
     ]
     return Separated(ids, rows, sorted(ranks, key=lambda one: one.rank))
+
+
+def ranks_in_args(
+    tracks: np.ndarray[Any, Any],
+    lanes: Sequence[Lane],
+    read: Callable[[np.ndarray[Any, Any]], list[dict[str, Any]]],
+) -> dict[str | None, str]:
+    """Return the rank of each process where every event states one in its arguments; {} where not all do.
+
+    TraceLens merges so: process and correlation ids are moved apart, and "rank" is added to the arguments.
+    A few events of each process are looked at.
+
+    Parameters
+    ----------
+    tracks
+        Lane of each span.
+    read
+        Returns the arguments of spans.
+    """
+    processes = np.array([lane[1] or "" for lane in lanes], object)
+    codes = np.unique(processes, return_inverse=True)[1]
+    of_span = codes[tracks]
+    rows = [np.flatnonzero(of_span == code)[:_SAMPLED] for code in np.unique(of_span)[:_MOST_PROCESSES]]
+    out: dict[str | None, str] = {}
+    for some in rows:
+        stated = {args.get("rank") for args in read(some)}
+        rank = stated.pop() if len(stated) == 1 else None
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 0:
+            return {}
+        out[lanes[int(tracks[some[0]])][1]] = f"rank {rank}"
+    return out if len(set(out.values())) > 1 else {}
 
 
 def _separate(

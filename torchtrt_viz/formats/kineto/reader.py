@@ -15,11 +15,12 @@ import numpy as np
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.foreign import told_by_head
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source
 from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of, unread_data
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
-from torchtrt_viz.formats.kineto.ids import Separated, separate_ids
+from torchtrt_viz.formats.kineto.ids import Separated, ranks_in_args, separate_ids
 from torchtrt_viz.formats.kineto.meta import KEPT_KEYS, clock_of, rank_of, read_values
 from torchtrt_viz.formats.kineto.places import lane_places, place_events, unsaid_events
 from torchtrt_viz.formats.kineto.repairs import report
@@ -148,6 +149,9 @@ def _check(found: dict[str, Any], source: Source, damage: DamagedStreamError | N
         return
     if damage is not None:
         raise damage
+    foreign = told_by_head(source.head(), source.filename)
+    if foreign is not None:
+        raise foreign.refused(source.name)
     if not found["is_json"]:
         what, hint = (
             "text that is no JSON",
@@ -186,7 +190,14 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     place_events(instants, places, instants["name"])
     instants.pop("timing", None)
     _mark_unclosed(spans, found["unclosed_calls"])
-    separated = separate_ids(spans, found["tracks"])
+    named = {process: name for process, (name, _, _) in labels.processes.items()}
+    given = dict(spans)
+    separated = separate_ids(spans, found["tracks"], named)
+    if separated.recorded > 1:
+        stated = ranks_in_args(spans["track"], found["tracks"], EventArgs(events, spans["offset"]).read)
+        if stated:
+            spans.update(given)
+            separated = separate_ids(spans, found["tracks"], stated)
     _warn(source.name, options, separated, unsaid_events(spans, found["categories"], places))
     for key, size in unread_data(found).items():
         options.warnings.append(
@@ -243,6 +254,17 @@ def _warn(path: str, options: LoadOptions, separated: Separated, unsaid: int) ->
                 f"{separated.rows} events are linked to no launch",
                 path,
                 count=separated.ids,
+            )
+        )
+    if separated.recorded > 1:
+        options.warnings.append(
+            Repair(
+                "ranks_unsaid",
+                f"operators of {separated.recorded} processes are in one file, as tools that merge the "
+                "traces of several ranks leave them, and neither process ids nor names of processes say the "
+                "ranks: they are read as one trace. Load the traces of the ranks instead",
+                path,
+                count=separated.recorded,
             )
         )
     if unsaid:

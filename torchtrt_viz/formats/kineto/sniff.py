@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_kineto_header", "looks_like_trace_events"]
+__all__ = ["begins_merged", "is_kineto_header", "looks_like_trace_events"]
 
 _SPACE = b" \t\r\n"
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:')
@@ -16,6 +16,11 @@ _KNOWN_KEY = re.compile(
 )
 _KINETO_HEADER = re.compile(rb'\s*\{\s*"schemaVersion"\s*:\s*\d+\s*,')
 _WHOLE_HEAD = 1 << 16
+# What tools that merge the traces of several ranks put before process ids, and into names of processes.
+_MERGED_ID = re.compile(
+    rb'"pid"\s*:\s*"(\[[^"\]]{0,80}(?:[Rr]ank|TP|DP|PP|EP)[ _-]?\d[^"\]]{0,80}\]|[Rr]ank[ _-]?\d)'
+)
+_MERGED_NAME = re.compile(rb'"name"\s*:\s*"\[?([Rr]ank[ _:-]?\d{1,9})(?![0-9A-Za-z])')
 
 
 def is_kineto_header(head: bytes) -> bool:
@@ -35,3 +40,10 @@ def looks_like_trace_events(head: bytes) -> bool:
         return True
     # Everything that was read lies before the events: long properties of devices or process groups.
     return len(head) >= _WHOLE_HEAD and _KNOWN_KEY.search(text) is not None
+
+
+def begins_merged(head: bytes) -> bool:
+    """Tell whether the first bytes of a trace-event file are of several ranks merged into one file."""
+    if _MERGED_ID.search(head) is not None:
+        return True
+    return b"process_name" in head and len({found[1] for found in _MERGED_NAME.finditer(head)}) > 1

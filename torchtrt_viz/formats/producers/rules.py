@@ -225,14 +225,31 @@ def _numbered(stream: str | None) -> bool:
     return stream is not None and stream.isdigit()
 
 
-_RANK = re.compile(r"\[(?P<group>[^\]]*?(?P<kind>rank|TP|DP|PP|EP)[^\]]*)\] ", re.IGNORECASE)
+_RANK = re.compile(r"\[(?P<group>[^\]]*?(?P<kind>rank|TP|DP|PP|EP)[^\]]*)\] ?", re.IGNORECASE)
+#: "[rank 3] 4711", "rank3_4711", "Rank 3 - GPU Stream", "rank 3": a word and its number, before all else.
+_PLAIN_RANK = re.compile(r"\[?rank[ _:=-]?(?P<rank>\d{1,9})(?![0-9A-Za-z])", re.IGNORECASE)
 _PARTS = re.compile(r"(TP|DP|PP|EP)(\d+)")
 
 
-def rank_group(process: str | None) -> str | None:
-    """Return the rank that a merged recording puts before a process id: "[TP00-DP00-PP00-EP00] 83"."""
-    found = _RANK.match(process or "")
-    return None if found is None else found["group"]
+def rank_group(process: str | None, name: str = "") -> str | None:
+    """Return the rank that a merged recording gives a process; None where it gives none.
+
+    Mergers put it before the process id ("[TP00-DP00-PP00-EP00] 83", "[rank 1] 83", "rank1_83") or, where ids
+    are numbers, into the name of the process ("[rank 1] python", "Rank 1 - GPU Stream").
+
+    Parameters
+    ----------
+    process, name
+        The process id as the file writes it, and what the process is called.
+    """
+    for text in (process or "", name):
+        plain = _PLAIN_RANK.match(text) or _PLAIN_RANK.match(text.replace("_", " "))
+        if plain is not None:
+            return f"rank {int(plain['rank'])}"
+        found = _RANK.match(text)
+        if found is not None:
+            return found["group"]
+    return None
 
 
 def rank_numbers(groups: Sequence[str]) -> dict[str, int]:

@@ -1,0 +1,391 @@
+"""Files that are no trace which this package reads, told by their first bytes: what they are, and what to do.
+
+People name what lies beside a trace: the pointer that a repository holds instead of the file, another
+profiler's database, a program, an error page that was saved under the trace's name. An error that says so
+saves a search. The signatures are those of the formats' specifications and of ``file(1)``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from torchtrt_viz.errors import TraceFormatError
+
+__all__ = ["Foreign", "told_by_head"]
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What a file is.
+
+    Attributes
+    ----------
+    what
+        A noun phrase: "a Git LFS pointer".
+    hint
+        What to do, as a sentence without its full stop.
+    beside_traces
+        Whether profilers write such files, so that one in a folder is worth a warning.
+    in_place_of_a_trace
+        Whether it stands where a trace was meant to be: a pointer, an error page.
+    """
+
+    what: str
+    hint: str
+    beside_traces: bool = True
+    in_place_of_a_trace: bool = False
+
+    def refused(self, path: str) -> TraceFormatError:
+        """Return the error for a file that was to be read as a trace."""
+        return TraceFormatError(
+            "not a trace",
+            path=path,
+            offset=0,
+            expected="a trace: ETDump, trace-event JSON, Perfetto, TensorRT JSON or logs",
+            found=self.what,
+            hint=self.hint,
+        )
+
+
+_LOOKED_AT = 1 << 16
+_NO_TRACE = "It is no trace: name the file that the profiler wrote"
+_UNPACK = "Unpack it first: plain, gzip, zstandard, zip and tar files are read"
+_CHROME = "Its samples are no spans; record a trace (chrome://tracing, torch.profiler) instead"
+
+_HTML = r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html|head|body|script))"
+
+_NSYS = Foreign(
+    "an SQLite database that Nsight Systems exported",
+    "SQLite is not read: convert it to trace-event JSON (nsys2json.py -f report.sqlite -o report.json)",
+)
+
+#: Beginning of the content -> what it is, whatever else might take the content for its own.
+_FIRST: tuple[tuple[str, Foreign], ...] = (
+    (
+        r"version https://(?:git-lfs|hawser)\.github\.com/spec/v1",
+        Foreign(
+            "a Git LFS pointer, not the file that it stands for",
+            "Fetch the file itself: git lfs pull",
+            in_place_of_a_trace=True,
+        ),
+    ),
+    (
+        r"/?(?:\.\./)*(?:\.git/)?annex/objects/",
+        Foreign(
+            "a git-annex pointer, not the file that it stands for",
+            "Fetch the file: git annex get FILE",
+            in_place_of_a_trace=True,
+        ),
+    ),
+    (
+        r"outs:\s*\n- (?:md5|etag|hash|size|path):",
+        Foreign(
+            "a DVC pointer, not the file that it stands for",
+            "Fetch the file itself: dvc pull",
+            in_place_of_a_trace=True,
+        ),
+    ),
+    (
+        r"\x0a[\x80-\xff]{0,4}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12."
+        r"(?:/host:|/device:|Task Environment|/task|#Chip|#Host)",
+        Foreign(
+            "an XPlane profile (XSpace protobuf) of XLA, JAX or TensorFlow",
+            "It is not read: load the *.trace.json.gz beside it, or convert it with xprof (trace_viewer)",
+        ),
+    ),
+    (
+        r"SQLite format 3\x00[\s\S]*?rocpd_(?:metadata|info_\w+|kernel_dispatch|region|string)_?[0-9a-f]{8}",
+        Foreign(
+            "a rocpd database (SQLite) of rocprofv3",
+            "SQLite is not read: convert it (rocpd convert -i FILE --output-format pftrace), or record with "
+            "rocprofv3 --output-format pftrace",
+        ),
+    ),
+    (
+        r"SQLite format 3\x00[\s\S]*?rocpd_",
+        Foreign(
+            "an rpd database (SQLite) of rocmProfileData",
+            "SQLite is not read: convert it to trace-event JSON (rpd2tracing.py FILE.rpd FILE.json)",
+        ),
+    ),
+    (r"SQLite format 3\x00[\s\S]*?(?:CUPTI_ACTIVITY_KIND_|NSYS_|TARGET_INFO_|META_DATA_CAPTURE)", _NSYS),
+    (
+        r"SQLite format 3\x00",
+        Foreign("an SQLite database", "SQLite is not read: export it as trace-event JSON with its own tool"),
+    ),
+    (
+        r"NVR\x00",
+        Foreign(
+            "a report of Nsight Compute (ncu-rep)",
+            "It holds metrics of single kernels and no timeline: open it in Nsight Compute",
+        ),
+    ),
+    (r"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file", _NO_TRACE, False)),
+    (r"\x93NUMPY", Foreign("a NumPy array", _NO_TRACE, False)),
+    (
+        r"PAR1",
+        Foreign(
+            "a Parquet table",
+            "Read it as the table that it is: pandas.read_parquet(path). Traces are loaded from the file "
+            "that the profiler wrote",
+        ),
+    ),
+    (
+        r"ARROW1\x00\x00",
+        Foreign("an Arrow (Feather) table", "Read it as the table that it is: pandas.read_feather(path)"),
+    ),
+    (r"%PDF-", Foreign("a PDF document", _NO_TRACE, False)),
+    (r"\x89PNG|\xff\xd8\xff|GIF8|RIFF....WEBP", Foreign("a picture", _NO_TRACE, False)),
+    (r"\x7fELF", Foreign("a program or library (ELF)", _NO_TRACE, False)),
+    (r"MZ[\s\S]{58}", Foreign("a program or library of Windows", _NO_TRACE, False)),
+    (r"[\xcf\xce]\xfa\xed\xfe|\xca\xfe\xba\xbe", Foreign("a program or library of macOS", _NO_TRACE, False)),
+    (r"#!", Foreign("a script", _NO_TRACE, False)),
+    (r"\x00asm|BC\xc0\xde", Foreign("compiled code", _NO_TRACE, False)),
+    (r"BZh[1-9]1AY", Foreign("a file compressed with bzip2", _UNPACK)),
+    (r"\xfd7zXZ\x00", Foreign("a file compressed with xz", _UNPACK)),
+    (r"7z\xbc\xaf\x27\x1c", Foreign("a 7-Zip archive", _UNPACK)),
+    (r"Rar!\x1a\x07", Foreign("a RAR archive", _UNPACK)),
+    (r"\x04\x22\x4d\x18", Foreign("a file compressed with LZ4", _UNPACK)),
+    (r"\x00\x05\x16[\x00\x07]", Foreign("a companion file of macOS (AppleDouble)", _NO_TRACE, False)),
+    (
+        r"\x80[\x02-\x05][\s\S]*?(?:segments|device_traces|allocator_settings)",
+        Foreign(
+            "a memory snapshot of torch (pickle)",
+            "It holds allocations and no timeline: open it at https://docs.pytorch.org/memory_viz. Pickles "
+            "are never loaded here, for they can run any code",
+        ),
+    ),
+    (
+        r"\x80[\x02-\x05][\s\S]*?(?:pg_config|nccl_version|comm_lib_version|collective_seq_id)",
+        Foreign(
+            "a flight recorder's dump of torch.distributed (pickle)",
+            "Read it with torchfrtrace. Pickles are never loaded here, for they can run any code",
+        ),
+    ),
+    (
+        r"\x80[\x02-\x05](?:\x95[\s\S]{8}|\}|\]|c|X|\()",
+        Foreign("a Python pickle", "Pickles are never loaded here, for they can run any code"),
+    ),
+    (r"PK\x03\x04", Foreign("a zip file that holds no trace", _NO_TRACE, False)),
+    (r"[\s\S]{4}ET\d\d[\s\S]", Foreign("an ExecuTorch program (.pte)", "Run it: tv.Program(path)", False)),
+    (
+        r"[\s\S]{3}[\x00\x01\x02\x03\x04\x05]\x00\x00\x00\x00\{\s*\"",
+        Foreign("tensors (safetensors)", _NO_TRACE, False),
+    ),
+    (
+        r"GGUF[\x01-\x0f]\x00\x00\x00",
+        Foreign("a model in GGUF", _NO_TRACE, False),
+    ),
+    (
+        r"\x08[\x01-\x0f]\x12[\x01-\x40][\w.\- ]{1,64}[\s\S]*?(?:\x1a|:|B\x04)",
+        Foreign("an ONNX model", _NO_TRACE, False),
+    ),
+    (
+        r"\x0a[\x02-\x06]\x08.\x10.\x0a?",
+        Foreign("a pprof profile", "It holds samples and no timeline: open it with pprof"),
+    ),
+    (
+        _HTML + r"[\s\S]*?(?:trace-data|systrace|linuxPerfData)",
+        Foreign(
+            "a page of systrace (HTML around ftrace text)",
+            "Open it at https://ui.perfetto.dev, or convert it: traceconv json FILE FILE.json",
+        ),
+    ),
+    (
+        _HTML + r"[\s\S]*?torchtrt[-_]viz",
+        Foreign(
+            "a page, perhaps a report of this package", "Open it in a browser; load the trace that it is of"
+        ),
+    ),
+    (
+        _HTML,
+        Foreign(
+            "an HTML page and not the file that was asked for",
+            "A download that needs a login, or failed, leaves one: open it in a browser to see what it says, "
+            "and download the file again",
+            in_place_of_a_trace=True,
+        ),
+    ),
+    (
+        r"\s*(?:<\?xml[\s\S]{0,200}?\?>\s*)?<Error>[\s\S]{0,400}?<Code>",
+        Foreign(
+            "the error message of an object store (XML) and not the file that was asked for",
+            "Its <Code> says why (AccessDenied, NoSuchKey, an expired signature): download the file again",
+            in_place_of_a_trace=True,
+        ),
+    ),
+    (r"\s*<\?xml", Foreign("an XML document", _NO_TRACE, False)),
+    (
+        r"\s*# tracer: ",
+        Foreign(
+            "ftrace text",
+            "Open it at https://ui.perfetto.dev, or convert it: traceconv json FILE FILE.json",
+        ),
+    ),
+)
+
+#: The same for content that is one of our formats' if that format says so.
+_LATER: tuple[tuple[str, Foreign], ...] = (
+    (
+        r"(?:.*\n)?==\d+== NVPROF |(?:.*\n)?\"?Time\(%\)\"?,\"?Time\"?,|==\d+== Profiling",
+        Foreign(
+            "a table of nvprof",
+            "Sums are no timeline: export a trace (nsys profile, torch.profiler) and load that",
+        ),
+    ),
+    (
+        r"==PROF==|\"ID\",\"Process ID\",\"Process Name\"",
+        Foreign(
+            "output of Nsight Compute", "It holds metrics of single kernels and no timeline: pandas.read_csv"
+        ),
+    ),
+    (
+        r"\"?Time \(%\)\"?,\"?Total Time|\"?Start \(ns\)\"?,\"?Duration",
+        Foreign("a table of nsys stats (CSV)", "Read it as a table: pandas.read_csv(path)"),
+    ),
+    (
+        r"\"?Index\"?,\"?KernelName\"?|\"?Kind\"?,\"?(?:Agent_Id|Function|Domain)\"?|\"?Name\"?,\"?Calls\"?,\"?Total",
+        Foreign(
+            "a table of rocprof (CSV)",
+            "Read it with pandas.read_csv, or record a trace: rocprofv3 --output-format pftrace",
+        ),
+    ),
+    (
+        r"\{\s*'(?:[^'\\\n]|\\.)*'\s*:",
+        Foreign("the text of a Python dict, and no JSON", "Write it with json.dump, not with print or str"),
+    ),
+    (
+        r"\s*\{\s*\}\s*\Z",
+        Foreign(
+            "an empty JSON object", "Nothing was recorded, or the export failed", in_place_of_a_trace=True
+        ),
+    ),
+    (
+        r"\s*\[\s*\]\s*\Z",
+        Foreign("an empty JSON list", "Nothing was recorded, or the export failed", in_place_of_a_trace=True),
+    ),
+    (r"\s*(?:null|true|false|-?\d[\d.eE+-]*|\"[^\"\n]*\")\s*\Z", Foreign("a single JSON value", _NO_TRACE)),
+    (
+        r"\s*\{[\s\S]*?\"\$schema\"\s*:\s*\"https://www\.speedscope\.app",
+        Foreign("a speedscope profile", "Open it at https://www.speedscope.app; it is not read here"),
+    ),
+    (
+        r"\s*\{\s*\"nodes\"\s*:\s*\[\s*\{\s*\"id\"[\s\S]{0,400}?\"callFrame\"",
+        Foreign("a CPU profile of V8 (.cpuprofile)", _CHROME),
+    ),
+    (
+        r"\s*\{(?![\s\S]*\"traceEvents\")[\s\S]*?\"(?:samples|stackFrames)\"\s*:\s*[\[{]",
+        Foreign('a profile of samples ("samples", "stackFrames") without trace events', _CHROME),
+    ),
+    (
+        r"\s*\{(?![\s\S]*\"traceEvents\")[\s\S]*?\"(?:segments|device_traces)\"\s*:\s*\[",
+        Foreign("a memory snapshot of torch", "It holds no timeline: https://docs.pytorch.org/memory_viz"),
+    ),
+    (
+        r"\s*\{[\s\S]*?\"schema\"\s*:\s*\"[\d.]+-chakra",
+        Foreign(
+            "an execution trace of PyTorch (Chakra)",
+            "It holds the graph and no times: load the Kineto trace that was recorded with it",
+        ),
+    ),
+    (
+        r"\s*\{[\s\S]{0,2000}?\"(?:pg_config|nccl_version)\"\s*:",
+        Foreign("a flight recorder's dump of torch.distributed", "Read it with torchfrtrace"),
+    ),
+    (
+        r"\s*\{[\s\S]{0,2000}?\"resourceSpans\"\s*:",
+        Foreign("spans of OpenTelemetry (OTLP)", "They are not read here: open them in Jaeger or Tempo"),
+    ),
+    (
+        r"\s*\{[\s\S]{0,4000}?\"(?:nbformat|cells)\"\s*:",
+        Foreign("a notebook", "Open it in Jupyter", False),
+    ),
+    (
+        r"\s*\{(?=[^\n]*\"ph\"\s*:)[^\n]*\}[ \t]*\r?\n\s*\{",
+        Foreign("a line of JSON per trace event", "Put them into one list: jq -s . FILE > FILE.json"),
+    ),
+    (
+        r"\s*\{[^\n]*\}[ \t]*\r?\n\s*\{",
+        Foreign("JSON lines, as logs are written", _NO_TRACE),
+    ),
+)
+
+#: End of a name -> what such a file is, where the content says nothing.
+_ENDINGS: tuple[tuple[tuple[str, ...], Foreign], ...] = (
+    (
+        (".nsys-rep", ".qdrep", ".qdstrm"),
+        Foreign(
+            "a report of Nsight Systems (by its name)",
+            "Export it and convert that: nsys export -t sqlite FILE, then "
+            "nsys2json.py -f FILE.sqlite -o FILE.json",
+        ),
+    ),
+    ((".ncu-rep", ".nvvp", ".nvprof"), Foreign("a report of NVIDIA's profilers (by its name)", _NO_TRACE)),
+    (
+        (".xplane.pb", ".xplane.pb.gz"),
+        Foreign(
+            "an XPlane profile (by its name) of XLA, JAX or TensorFlow",
+            "It is not read: load the *.trace.json.gz beside it, or convert it with xprof (trace_viewer)",
+        ),
+    ),
+    ((".pt", ".pth", ".ckpt"), Foreign("a checkpoint or program of torch (by its name)", _NO_TRACE, False)),
+    ((".pt2",), Foreign("an exported program (.pt2)", "Run it under tv.profile()", False)),
+    ((".pte",), Foreign("an ExecuTorch program (.pte)", "Run it: tv.Program(path)", False)),
+    ((".npz", ".npy"), Foreign("NumPy arrays (by the name)", _NO_TRACE, False)),
+    ((".whl", ".jar"), Foreign("a package (by its name)", _NO_TRACE, False)),
+    ((".xlsx", ".docx", ".pptx"), Foreign("a document of an office program (by its name)", _NO_TRACE, False)),
+    ((".csv",), Foreign("a table (by its name)", "Read it with pandas.read_csv(path)", False)),
+    ((".pb",), Foreign("a protobuf of another kind (by its name)", _NO_TRACE)),
+)
+
+_FIRST_COMPILED = tuple((re.compile(pattern.encode("latin-1"), re.DOTALL), it) for pattern, it in _FIRST)
+_LATER_COMPILED = tuple((re.compile(pattern.encode("latin-1")), it) for pattern, it in _LATER)
+_GRAPH_DEF = Foreign("a TensorFlow GraphDef (a program)", _NO_TRACE)
+
+
+def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign | None:
+    """Tell what a file is that is no trace; None where nothing is known of it.
+
+    Parameters
+    ----------
+    head
+        The first bytes of the uncompressed content; up to 64 KiB are looked at.
+    surely
+        Only what no reader of this package would rightly take for its own: to be asked first.
+    """
+    head = head[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf")
+    name = filename.lower()
+    if head[:4] == b"PK\x03\x04":  # the name says more than the container
+        return next((it for endings, it in _ENDINGS if name.endswith(endings)), _of_content(head, surely))
+    found = _of_content(head, surely)
+    if found is _GRAPH_DEF and name.endswith(".xplane.pb"):
+        return replace(
+            found, what="an XPlane profile by its name, a TensorFlow GraphDef (a program) by its content"
+        )
+    if found is not None or surely:
+        return found
+    return next((it for endings, it in _ENDINGS if name.endswith(endings)), None) if head else None
+
+
+def _of_content(head: bytes, surely: bool) -> Foreign | None:
+    for pattern, it in _FIRST_COMPILED:
+        if pattern.match(head):
+            return it
+    if _is_graph_def(head):
+        return _GRAPH_DEF
+    if surely:
+        return None
+    return next((it for pattern, it in _LATER_COMPILED if pattern.match(head)), None)
+
+
+def _is_graph_def(head: bytes) -> bool:
+    """Whether the first field is a NodeDef: a name and, behind it, the name of an operation."""
+    found = re.match(rb"\x0a([\x02-\x7f]|[\x80-\xff][\x01-\x7f])\x0a([\x01-\x7f])", head)
+    if found is None:
+        return False
+    end = found.end() + found[2][0]
+    name, rest = head[found.end() : end], head[end : end + 2]
+    if not re.fullmatch(rb"[A-Za-z0-9.^][\w.\-/\\]*", name) or len(rest) < 2 or rest[0] != 0x12:
+        return False
+    return re.fullmatch(rb"_?[A-Z]\w*", head[end + 2 : end + 2 + rest[1]]) is not None
