@@ -103,7 +103,11 @@ class StepModel:
                     start,
                     end,
                     '"Python parent id": %d, "Python id": %d, "Ev Idx": %d',
-                    [("python", parent), ("python", number), ("index", self._next("index"))],
+                    [
+                        ("python" if parent else "same", parent),
+                        ("python", number),
+                        ("index", self._next("index")),
+                    ],
                 )
             )
         return number

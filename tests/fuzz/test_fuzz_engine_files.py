@@ -1,8 +1,9 @@
-"""Mutated files about engines: the loaders give a trace or a TraceFormatError, in bounded time and memory.
+"""Mutated files about engines: the loaders give a trace or a TraceFormatError, in bounded memory.
 
-``TORCHTRT_VIZ_FUZZ_INPUTS=100000 python -m pytest tests/fuzz/test_fuzz_engine_files.py`` tries as many inputs per
-seed and reports what it did with ``-s``; one that hangs runs into the limit of every test (``--timeout``). The coverage-guided harness of the native reader is
-capture_ext/tests/fuzz/engine.cpp; its first lines have the command for a long run.
+``TORCHTRT_VIZ_FUZZ_INPUTS=100000 python -m pytest tests/fuzz/test_fuzz_engine_files.py`` tries as many inputs
+per seed and reports what it did with ``-s``; one that hangs runs into the limit of every test
+(``--timeout``). The coverage-guided harness of the native reader is capture_ext/tests/fuzz/engine.cpp; its
+first lines have the command for a long run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mutated Perfetto traces: the loader gives a trace or a TraceFormatError, in bounded time and memory.
+"""Mutated Perfetto traces: the loader gives a trace or a TraceFormatError, in bounded memory.
 
 The coverage-guided harness is capture_ext/tests/fuzz/perfetto.cpp; its first lines have the command for a
 long run. TORCHTRT_VIZ_FUZZ_INPUTS makes the runs of this file longer; one that hangs runs

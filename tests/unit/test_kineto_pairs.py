@@ -77,8 +77,13 @@ def test_ends_that_cross_close_each_its_own_begin(tmp_path: Path) -> None:
 def test_a_begin_that_never_ends_is_unfinished_and_hides_nobody(tmp_path: Path) -> None:
     trace = load_events(
         tmp_path,
-        [event("B", 0, "outer"), event("B", 1, "lost"), event("E", 5, "outer"), event("B", 7, "next")]
-        + [event("E", 9, None)],
+        [
+            event("B", 0, "outer"),
+            event("B", 1, "lost"),
+            event("E", 5, "outer"),
+            event("B", 7, "next"),
+            event("E", 9, None),
+        ],
     )
     assert rows(trace) == [("outer", 0, 5000, -1), ("next", 7000, 2000, -1)]
     assert trace.instants["name"].astype(object).tolist() == ["lost"]
