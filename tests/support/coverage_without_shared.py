@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "torchtrt_viz"
 ROOMS = ("formats", "loading", "analysis")
 LEAST = 80.0
-# The tests of these rooms; the others would add minutes and no lines.
-TESTS = ("tests/unit", "tests/integration")
+# Captures, serving and exports take minutes and reach no line of these rooms that the others do not.
+ABOUT = ("analysis", "etdump", "kineto", "perfetto", "sample", "session", "torchtrt", "trex", "trtexec")
 
 SETTINGS = """
 [run]
@@ -32,6 +32,11 @@ include =
 [report]
 exclude_also = if TYPE_CHECKING:
 """
+
+
+def default_tests() -> list[str]:
+    integration = (ROOT / "tests" / "integration").glob("test_*.py")
+    return ["tests/unit", *sorted(str(path) for path in integration if path.stem.split("_")[1] in ABOUT)]
 
 
 def shares(folder: Path) -> dict[str, float]:
@@ -57,8 +62,8 @@ def main(arguments: list[str]) -> int:
             "TORCHTRT_VIZ_SHARED": str(folder / "absent"),
         }
         coverage = [sys.executable, "-m", "coverage", "run", f"--rcfile={folder / 'settings'}"]
-        tests = [sys.executable, *coverage[1:], "-m", "pytest", "-q", "-m", "not slow", *(arguments or TESTS)]
-        failed = subprocess.run(tests, cwd=ROOT, env=environment).returncode
+        tests = ["-m", "pytest", "-q", "-m", "not slow", *(arguments or default_tests())]
+        failed = subprocess.run([*coverage, *tests], cwd=ROOT, env=environment).returncode
         found = sorted(shares(folder).items(), key=lambda item: item[1])
     for name, share in found:
         print(f"{share:6.1f} %  {name}")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from json_writers import DIALECTS, merged, named, span
 
 import torchtrt_viz as tv
 from torchtrt_viz import analysis
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.kineto.ids import separate_ids
 from torchtrt_viz.formats.producers import rank_numbers
+from torchtrt_viz.loading.reading import read_source
 
 
 def loaded(folder: Path, data: bytes, name: str = "trace.json") -> tv.Trace:
@@ -59,7 +64,9 @@ def test_ranks_merged_into_one_file_keep_their_ids_apart(
     marks: tuple[str, ...], numbers: list[int], tmp_path: Path
 ) -> None:
     assert [rank_numbers(marks)[mark] for mark in marks] == numbers
-    trace = loaded(tmp_path, merged(*marks))
+    path = tmp_path / "merged.json"
+    path.write_bytes(merged(*marks))
+    trace = read_source(Source(path), LoadOptions())
     found = trace.meta["merged_ranks"]
     assert {one.mark: one.rank for one in found} == dict(zip(marks, numbers, strict=True))
     assert [one.rank for one in found] == sorted(numbers)
@@ -94,8 +101,6 @@ def test_device_work_that_could_be_either_process_loses_its_link(tmp_path: Path)
     events.append(
         span("other", 0, 7, 100, 10, cat="kernel", args={"correlation": 8, "device": 0, "stream": 7})
     )
-    import json
-
     trace = loaded(tmp_path, json.dumps({"schemaVersion": 1, "traceEvents": events}).encode())
     spans = trace.spans.set_index("name")
     assert spans.loc["gemm", "correlation"] == -1
@@ -105,8 +110,6 @@ def test_device_work_that_could_be_either_process_loses_its_link(tmp_path: Path)
 
 
 def test_one_process_keeps_its_ids() -> None:
-    import numpy as np
-
     spans = {
         "correlation": np.array([5, 5]),
         "external_id": np.array([-1, -1]),
