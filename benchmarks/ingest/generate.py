@@ -216,7 +216,7 @@ def generate(
         that overlap another one of their stream); ``bytes``.
     """
     model = StepModel(seed, stack=stack, shapes=shapes, memory=memory)
-    strides = {**model.counters, "step": 1, "same": 0}
+    strides = {**model.counters, "step": 1}
     sections = [
         _Section(e, strides) for e in (model.operators, model.allocations, model.frames, model.device) if e
     ]

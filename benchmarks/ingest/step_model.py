@@ -93,6 +93,8 @@ class StepModel:
     def _frame(self, name: str, thread: int, start: int, end: int, parent: int) -> int:
         number = self._next("python")
         if self._stack:
+            caller = '"Python parent id": %d' if parent else '"Python parent id": null'
+            ids = [("python", number), ("index", self._next("index"))]
             self.frames.append(
                 Event(
                     "X",
@@ -102,12 +104,8 @@ class StepModel:
                     thread,
                     start,
                     end,
-                    '"Python parent id": %d, "Python id": %d, "Ev Idx": %d',
-                    [
-                        ("python" if parent else "same", parent),
-                        ("python", number),
-                        ("index", self._next("index")),
-                    ],
+                    f'{caller}, "Python id": %d, "Ev Idx": %d',
+                    [("python", parent), *ids] if parent else ids,
                 )
             )
         return number

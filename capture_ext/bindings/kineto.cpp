@@ -255,6 +255,12 @@ nb::dict finish(kineto::Decoder& decoder) {
   out["saw_events"] = decoder.top().saw_events();
   out["bare_list"] = decoder.top().bare_list();
   out["values"] = values;
+  nb::list skipped;
+  for (const auto& [key, bytes] : decoder.top().skipped) {
+    skipped.append(nb::make_tuple(text(kineto::unescape(key).text), bytes));
+  }
+  out["skipped_keys"] = skipped;
+  out["more_skipped_keys"] = decoder.top().more_skipped;
   out["categories"] = categories;
   out["notes"] = notes_of(notes);
   out["labels"] = labels_of(decoder);

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -295,3 +297,24 @@ def test_environment_of_a_trace_goes_nowhere(tmp_path: Path) -> None:
     assert secret not in repr(trace.meta)
     assert "metadata" not in trace.meta
     assert math.isclose(len(trace.spans), 1)
+
+
+def test_every_event_is_accounted_for(pair: Pair) -> None:
+    """What is in the list is read or left out; what was read became rows (a walk over the raw list)."""
+    if "/broken/" in pair.name:
+        pytest.skip("its end is lost, so that nothing else can read it")
+    opened = gzip.open if pair.name.endswith(".gz") else open
+    with opened(SHARED / pair.name, "rb") as stream:
+        raw = json.load(stream)
+    events = raw["traceEvents"] if isinstance(raw, dict) else raw
+    phases = Counter(str(event.get("ph")) for event in events)
+    accounting = pair.trace.meta["accounting"]
+    left = sum(accounting["left_out"].values()) + sum(accounting["unread"].values())
+    assert accounting["in_file"] == len(events) == accounting["read"] + left
+    counted = accounting["events"]
+    assert counted["complete"] + counted["left_out"] >= phases["X"]
+    assert counted["metadata"] == phases["M"]
+    assert counted["flows"] == phases["s"] + phases["t"] + phases["f"]
+    assert accounting["rows"]["spans"] == len(pair.trace.spans)
+    assert accounting["span_ns"] == int(pair.trace.spans["dur_ns"].sum())
+    assert not [w for w in pair.trace.meta["warnings"] if w.code == "implausible_time"]

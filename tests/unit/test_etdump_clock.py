@@ -44,7 +44,8 @@ def test_a_counter_of_32_bits_that_wraps() -> None:
     #         before      across the wrap      after, then one that a delegate logged late, then after
     start = [top - 500, top - 60, 100, top - 90, 200]
     end = [top - 400, 50, 150, top - 70, 300]
-    wide_start, wide_end, wraps = unwrap(np.array(start, np.uint64), np.array(end, np.uint64))
+    own = np.ones(len(end), bool)
+    wide_start, wide_end, wraps = unwrap(np.array(start, np.uint64), np.array(end, np.uint64), own)
     assert wraps == 1
     assert wide_start.tolist() == [top - 500, top - 60, top + 100, top - 90, top + 200]
     assert wide_end.tolist() == [top - 400, top + 50, top + 150, top - 70, top + 300]
@@ -61,7 +62,7 @@ def test_a_counter_of_32_bits_that_wraps() -> None:
 )
 def test_other_times_are_left_alone(start: list[int], end: list[int]) -> None:
     before = np.array(start, np.uint64), np.array(end, np.uint64)
-    after = unwrap(*before)
+    after = unwrap(*before, np.ones(len(before[0]), bool))
     assert after[2] == 0
     assert after[0].tolist() == start
     assert after[1].tolist() == end

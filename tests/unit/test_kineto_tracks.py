@@ -323,3 +323,21 @@ def test_columns_are_those_of_the_schema(tmp_path: Path) -> None:
 )
 def test_sniffing(head: bytes, known: bool) -> None:
     assert sniff(head, "x.json") is known
+
+
+def test_top_level_keys_that_are_passed_over_are_accounted_for(tmp_path: Path) -> None:
+    text = (
+        '{"mine": {"a": "}"}, "schemaVersion": 1, "n": 12 , "traceEvents": '
+        '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}], "samples": [{"sf": 1}], '
+        '"systemTraceEvents": ""}'
+    )
+    trace = load_text(tmp_path, text)
+    assert trace.meta["accounting"]["keys_passed_over"] == {
+        "mine": len('{"a": "}"}'),
+        "n": 2,
+        "samples": len('[{"sf": 1}]'),
+        "systemTraceEvents": 2,
+    }
+    assert [w.message for w in trace.meta["warnings"] if w.code == "unread_key"] == [
+        "'samples' holds records of another form (11 bytes), not read"
+    ]

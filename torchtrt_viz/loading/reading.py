@@ -6,15 +6,18 @@ from torchtrt_viz.formats import format_module
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.loading.sniffing import sniff
+from torchtrt_viz.model.plausibility import mark_implausible
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["read_source"]
 
 
 def read_source(source: Source, options: LoadOptions, format: str | None = None) -> TraceData:
-    """Read one file (or archive member) into a trace.
+    """Read one file (or archive member) into a trace, and mark what cannot be true in it.
 
     What lies behind a URL is copied first: details of events are read from the copy when somebody asks.
     """
     here = source.local(options.progress)
-    return format_module(format or sniff(here)).read(here, options)
+    trace = format_module(format or sniff(here)).read(here, options)
+    trace.meta["warnings"].extend(mark_implausible(trace))
+    return trace

@@ -2,7 +2,9 @@
 
 Times are integer nanoseconds. ``start_ns`` and ``ts_ns`` count from the trace's own base, which
 ``trace.meta`` describes. No column mixes units or clocks: whether a duration was spent on the host or on
-the GPU is said by ``domain``, and whether it has a place on the time axis by ``timing``.
+the GPU is said by ``domain``, and whether it has a place on the time axis by ``timing``. The
+one exception says so: a row whose ``timing`` is ticks has no domain, and its ``dur_ns`` is a number of
+unknown unit.
 
 What was not collected is missing (``NA``, an empty category, or -1 in the link columns), never 0.
 """
@@ -54,6 +56,7 @@ TIMINGS: tuple[str, ...] = (
     "aggregate",  # a sum over several calls: no place on a time axis
     "modeled",  # computed, derived from other rows, or the recorder's own bookkeeping: in no sum
     "implausible",  # recorded, and cannot be true: shown, and in no sum
+    "ticks",  # of a clock or unit that the file does not name: no ns, no place on the time axis, in no sum
 )
 TRACK_TYPES: tuple[str, ...] = (
     "process",
@@ -238,16 +241,23 @@ SPANS = FrameSchema(
     (
         Column("name", "category", "name of the event as the producer gave it"),
         Column("kind", "category", "what sort of work it is", categories=KINDS, default="other"),
-        Column("domain", "category", "where the time was spent", categories=DOMAINS, default="host"),
+        Column(
+            "domain",
+            "category",
+            "where the time was spent; missing: the file does not tell",
+            categories=DOMAINS,
+            default="host",
+        ),
         Column("timing", "category", "what the times mean", categories=TIMINGS, default="measured"),
         Column("track", "int32", "row of trace.tracks"),
         Column(
             "start_ns",
             "int64",
-            "start on the trace's base; NA (dtype Int64) for aggregate records, which have no place in time",
+            "start on the trace's base; NA (dtype Int64) for aggregate records and ticks: they have no place "
+            "in time",
             "ns",
         ),
-        Column("dur_ns", "int64", "duration, 0 or more", "ns"),
+        Column("dur_ns", "int64", "duration, 0 or more; where timing is ticks, the number as recorded", "ns"),
         Column("self_ns", "int64", "duration less the time covered by its children on the same track", "ns"),
         Column("depth", "int32", "nesting depth within the track, 0 outermost", default=0),
         Column(
@@ -276,7 +286,7 @@ TRACKS = FrameSchema(
     (
         Column("label", "text", "text shown for the row"),
         Column("type", "category", "what the row stands for", categories=TRACK_TYPES, default="other"),
-        Column("domain", "category", "host or gpu", categories=DOMAINS, default="host"),
+        Column("domain", "category", "host or gpu; missing: unknown", categories=DOMAINS, default="host"),
         Column("process", "object", "process as the producer named it (a pid, or text); None unknown"),
         Column("thread", "object", "thread or stream as the producer named it; None unknown"),
         Column("device", "Int32", "device index; NA none"),

@@ -22,7 +22,7 @@ from torchtrt_viz._native import native
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.trace_data import TraceData
-from torchtrt_viz.scene.tracks import Track, TrackKey, arrange
+from torchtrt_viz.scene.tracks import Role, Track, TrackKey, arrange
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,17 +30,12 @@ if TYPE_CHECKING:
     from torchtrt_viz._native.columns import TimelineIndex
     from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["Block", "Part", "Place", "Scene"]
+__all__ = ["Block", "Part", "Place", "Scene", "placed"]
 
 Rows = NDArray[np.int64]
 _MAX_PARTS = 256
 _NO_KIND = len(schema.KINDS)
-_ROLES: tuple[Literal["spans", "modeled", "annotations", "instants"], ...] = (
-    "spans",
-    "modeled",
-    "annotations",
-    "instants",
-)
+_ROLES: tuple[Role, ...] = ("spans", "modeled", "annotations", "instants", "implausible")
 
 
 @dataclass(frozen=True)
@@ -201,12 +196,9 @@ class Scene:
 
     def _add_spans(self, number: int, part: Part, keys: list[TrackKey], columns: _Columns) -> None:
         spans = part.trace.spans
-        timing = spans["timing"].cat.codes.to_numpy()
         modeled = schema.TIMINGS.index("modeled")
-        start = spans["start_ns"]
-        on_axis = timing != schema.TIMINGS.index("aggregate")
-        if start.dtype != np.int64:
-            on_axis &= start.notna().to_numpy()
+        implausible = schema.TIMINGS.index("implausible")
+        on_axis = placed(part.trace)
         rows = None if on_axis.all() else np.flatnonzero(on_axis)
         chosen = spans if rows is None else spans.iloc[rows]
         if chosen.empty:
@@ -214,7 +206,9 @@ class Scene:
         kind = chosen["kind"].cat.codes.to_numpy().astype(np.int8, copy=False)
         domain = np.maximum(chosen["domain"].cat.codes.to_numpy(), 0)
         role = np.zeros(len(chosen), np.int32)
-        role[chosen["timing"].cat.codes.to_numpy() == modeled] = 1
+        of_chosen = chosen["timing"].cat.codes.to_numpy()
+        role[of_chosen == modeled] = 1
+        role[of_chosen == implausible] = _ROLES.index("implausible")
         ranges = (kind == schema.KINDS.index("annotation")) | (kind == schema.KINDS.index("step"))
         role[ranges & (domain == 1) & (role == 0)] = 2
         tracks = _virtual_tracks(number, part, chosen["track"].to_numpy(), domain, role, keys)
@@ -397,6 +391,29 @@ def _several(what: Any) -> tuple[list[TraceData], list[str]]:
     if len(set(names)) < len(names):
         names = [f"{name} #{number}" for number, name in enumerate(names)]
     return traces, names
+
+
+def placed(trace: TraceData) -> NDArray[np.bool_]:
+    """Say which spans have a place on the time axis: no sums, no missing times.
+
+    An implausible span has one only inside the time of the measured ones, which it would otherwise stretch.
+    """
+    spans = trace.spans
+    timing = spans["timing"].cat.codes.to_numpy()
+    start = spans["start_ns"]
+    out: NDArray[np.bool_] = timing != schema.TIMINGS.index("aggregate")
+    if start.dtype != np.int64:
+        out &= start.notna().to_numpy()
+    unlikely = np.flatnonzero(out & (timing == schema.TIMINGS.index("implausible")))
+    if len(unlikely):
+        measured = trace.measured
+        out[unlikely] = False
+        if len(measured):
+            first, last = measured["start_ns"].min(), (measured["start_ns"] + measured["dur_ns"]).max()
+            begin = start.iloc[unlikely].to_numpy(dtype=np.int64)
+            end = begin + spans["dur_ns"].to_numpy()[unlikely]
+            out[unlikely] = (begin >= first) & (end <= last)
+    return out
 
 
 def _rank_label(rank: Any, role: Any, number: int) -> str:

@@ -20,7 +20,7 @@ from torchtrt_viz._native import native
 from torchtrt_viz.model import schema
 from torchtrt_viz.scene.counters import CounterSeries, counter_series
 from torchtrt_viz.scene.details import details, links
-from torchtrt_viz.scene.scene import Place, Rows, Scene
+from torchtrt_viz.scene.scene import Place, Rows, Scene, placed
 from torchtrt_viz.scene.wire import pack
 
 __all__ = ["Answer", "Service", "aggregates", "minimap"]
@@ -367,7 +367,7 @@ def aggregates(scene: Scene, limit: int = MAX_AGGREGATES) -> dict[str, Any]:
     total = 0
     for number, part in enumerate(scene.parts):
         spans = part.trace.spans
-        some = spans[spans["timing"].cat.codes == schema.TIMINGS.index("aggregate")]
+        some = spans[~placed(part.trace)]
         total += len(some)
         labels = part.trace.tracks["label"].tolist()
         for _, record in some.sort_values("dur_ns", ascending=False, kind="stable").head(limit).iterrows():

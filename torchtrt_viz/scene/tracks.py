@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Role", "Track", "TrackKey", "TrackLane", "arrange"]
 
-Role = Literal["spans", "modeled", "annotations", "instants"]
-_ORDER: tuple[Role, ...] = ("annotations", "spans", "modeled", "instants")
+Role = Literal["spans", "modeled", "annotations", "instants", "implausible"]
+_ORDER: tuple[Role, ...] = ("annotations", "spans", "modeled", "implausible", "instants")
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ class TrackKey:
     """One set of events that is laid out together.
 
     These are the events of one row of ``trace.tracks`` that have one domain and one role: device
-    annotations are no device work, modeled times were not observed, instants have no duration, and none of
-    them shares a lane with measured spans. ``flat`` lays overlaps side by side instead of nesting them.
+    annotations are no device work, modeled times were not observed, implausible ones cannot be true, instants
+    have no duration, and none of them shares a lane with measured spans. ``flat`` lays overlaps side by side
+    instead of nesting them.
     """
 
     part: int

@@ -42,6 +42,24 @@ std::vector<std::uint32_t> callers_of(const Spans& spans, const std::vector<Pyth
   return out;
 }
 
+// Depth of each row by its parents, each of which is walked once.
+void set_depths(Nesting& nesting) {
+  constexpr std::int32_t kUnknown = -1;
+  std::fill(nesting.depth.begin(), nesting.depth.end(), kUnknown);
+  std::vector<std::size_t> path;
+  for (std::size_t row = 0; row < nesting.parent.size(); ++row) {
+    for (std::size_t at = row; nesting.depth[at] == kUnknown;
+         at = static_cast<std::size_t>(nesting.parent[at])) {
+      path.push_back(at);
+      if (nesting.parent[at] < 0) break;
+    }
+    for (; !path.empty(); path.pop_back()) {
+      const std::int64_t parent = nesting.parent[path.back()];
+      nesting.depth[path.back()] = parent < 0 ? 0 : nesting.depth[static_cast<std::size_t>(parent)] + 1;
+    }
+  }
+}
+
 }  // namespace
 
 CallEnds proven_ends(const Spans& spans, const std::vector<PythonCall>& calls) {
@@ -59,8 +77,7 @@ CallEnds proven_ends(const Spans& spans, const std::vector<PythonCall>& calls) {
   std::vector<std::uint32_t> order(calls.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(start(a), -spans.dur[static_cast<std::size_t>(calls[a].row)], calls[a].id) <
-           std::tuple(start(b), -spans.dur[static_cast<std::size_t>(calls[b].row)], calls[b].id);
+    return std::tuple(start(a), calls[a].id, a) < std::tuple(start(b), calls[b].id, b);
   });
   // The next call of the same caller, which begins only when this one has returned.
   std::vector<std::uint32_t> next(calls.size(), kNoCaller);
@@ -118,28 +135,30 @@ void apply_stated_callers(const Spans& spans, const std::vector<PythonCall>& cal
     if (caller[i] == kNoCaller) continue;
     std::int64_t& parent = nesting.parent[static_cast<std::size_t>(calls[i].row)];
     const std::int64_t stated = calls[caller[i]].row;
+    // Strictly later than its caller, so that statements of a damaged file cannot close a circle.
+    if (spans.start[static_cast<std::size_t>(stated)] ==
+        spans.start[static_cast<std::size_t>(calls[i].row)]) {
+      continue;
+    }
     if (parent == stated || (parent >= 0 && !is_call[static_cast<std::size_t>(parent)])) continue;
     parent = stated;
     changed = true;
   }
   if (!changed) return;
-  // A parent begins no later than its children: one pass in the order of time gives depths.
+  set_depths(nesting);
+  // The children of one parent in the order of time: what they cover of it.
   std::vector<std::uint32_t> order(spans.size());
   for (std::uint32_t row = 0; row < order.size(); ++row) order[row] = row;
   const auto& dur = ends.dur;
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return std::tuple(spans.start[a], nesting.depth[a], a) < std::tuple(spans.start[b], nesting.depth[b], b);
+    return std::tuple(spans.start[a], a) < std::tuple(spans.start[b], b);
   });
   std::vector<std::int64_t> covered_until(spans.size(), std::numeric_limits<std::int64_t>::min());
   for (std::size_t row = 0; row < spans.size(); ++row) nesting.self_ns[row] = dur[row];
   for (const std::uint32_t row : order) {
     const std::int64_t parent_row = nesting.parent[row];
-    if (parent_row < 0) {
-      nesting.depth[row] = 0;
-      continue;
-    }
+    if (parent_row < 0) continue;
     const auto parent = static_cast<std::size_t>(parent_row);
-    nesting.depth[row] = nesting.depth[parent] + 1;
     const std::int64_t parent_end = end_of(spans.start[parent], dur[parent]);
     const std::int64_t from = std::max({spans.start[row], spans.start[parent], covered_until[parent]});
     const std::int64_t to = std::min(end_of(spans.start[row], dur[row]), parent_end);

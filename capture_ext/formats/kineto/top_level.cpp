@@ -11,6 +11,7 @@ constexpr std::string_view kEvents = "traceEvents";
 constexpr std::string_view kEventsKey = "\"traceEvents\"";
 constexpr std::string_view kMark = "\xEF\xBB\xBF";
 constexpr std::size_t kLongestKey = 4096;
+constexpr std::size_t kLongestSkippedKey = 128;
 constexpr std::size_t kMostValues = 256;  // only a key that is repeated without end gives more
 
 }  // namespace
@@ -42,8 +43,13 @@ void TopLevel::store(char c) {
   }
 }
 
-void TopLevel::value_ended() {
+void TopLevel::value_ended(std::uint64_t end) {
   if (keeps_ && values.size() < kMostValues) values.emplace_back(key_, std::move(value_));
+  if (!wanted_ && skipped.size() < kMostValues) {
+    skipped.emplace_back(key_.substr(0, kLongestSkippedKey), end - value_at_);
+  } else if (!wanted_) {
+    ++more_skipped;
+  }
   value_.clear();
   keeps_ = false;
   state_ = State::comma_or_end;
@@ -81,7 +87,8 @@ void TopLevel::begin_value(char c, std::uint64_t at) {
       return;
     }
   }
-  keeps_ = kept_.contains(key_);
+  value_at_ = at;
+  wanted_ = keeps_ = kept_.contains(key_);
   store(c);
   if (c == '"') {
     state_ = State::text;
@@ -152,14 +159,14 @@ void TopLevel::step(char c, std::uint64_t at) {
     case State::text:
       store(c);
       if (c == '"' && !escaped_) {
-        value_ended();
+        value_ended(at + 1);
       } else {
         escaped_ = c == '\\' && !escaped_;
       }
       return;
     case State::word:
       if (is_space(c) || c == ',' || c == '}') {
-        value_ended();
+        value_ended(at);
         if (!is_space(c)) step(c, at);
       } else if (c == '"' || c == '{' || c == '[' || c == ':') {
         lose(at);
@@ -175,7 +182,7 @@ void TopLevel::step(char c, std::uint64_t at) {
       } else if (c == '{' || c == '[') {
         ++depth_;
       } else if ((c == '}' || c == ']') && --depth_ == 0) {
-        value_ended();
+        value_ended(at + 1);
       }
       return;
     case State::nested_text:

@@ -37,6 +37,10 @@ class TopLevel {
 
   // (key, JSON text) of the keys asked for, in the file's order.
   std::vector<std::pair<std::string, std::string>> values;
+  // (key, bytes of its value) of the keys that were passed over, in the file's order; `more_skipped` counts
+  // those beyond the first few.
+  std::vector<std::pair<std::string, std::uint64_t>> skipped;
+  std::uint64_t more_skipped = 0;
 
  private:
   enum class State : unsigned char {
@@ -58,7 +62,7 @@ class TopLevel {
   void step(char c, std::uint64_t at);
   [[nodiscard]] std::size_t passed_over(std::string_view text) const;
   void begin_value(char c, std::uint64_t at);
-  void value_ended();
+  void value_ended(std::uint64_t end);
   void store(char c);
   void lose(std::uint64_t at);
   void search(char c);
@@ -68,7 +72,9 @@ class TopLevel {
   State state_ = State::start;
   std::string key_;
   std::string value_;
-  bool keeps_ = false;  // the current value is one of those asked for
+  std::uint64_t value_at_ = 0;
+  bool wanted_ = false;  // the current key is one of those asked for
+  bool keeps_ = false;   // and its value is not too long
   bool escaped_ = false;
   std::uint64_t depth_ = 0;
   bool bare_list_ = false;

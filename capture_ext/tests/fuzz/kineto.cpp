@@ -57,10 +57,13 @@ void check(kineto::Decoder& decoder) {
   for (std::size_t row = 0; row < spans.size(); ++row) {
     require(spans.dur[row] >= 0);
     require(spans.lane[row] >= 0 && spans.lane[row] < lanes);
-    require(nesting.parent[row] >= -1 && nesting.parent[row] < n);
+    const std::int64_t parent = nesting.parent[row];
+    require(parent >= -1 && parent < n);
+    require(nesting.depth[row] == (parent < 0 ? 0 : nesting.depth[static_cast<std::size_t>(parent)] + 1));
     require(nesting.self_ns[row] >= 0 && nesting.self_ns[row] <= spans.dur[row]);
     require(row == 0 || spans.at[row] > spans.at[row - 1]);
   }
+  for (const std::int64_t row : decoder.unclosed_calls()) require(row >= 0 && row < n);
   for (const kineto::EndOffset& end : tables.end_offsets) require(end.row >= 0 && end.row < n);
   const kineto::Flows& flows = decoder.flows();
   for (std::size_t i = 0; i < flows.id.size(); ++i) {

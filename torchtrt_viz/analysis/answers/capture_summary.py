@@ -11,7 +11,7 @@ from torchtrt_viz.analysis.columns.answers import SUMMARY
 from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.intervals import length
-from torchtrt_viz.analysis.core.masks import among, measured, strings
+from torchtrt_viz.analysis.core.masks import among, in_ns, measured, strings
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.model.frame_docs import returns
@@ -56,6 +56,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     for timing, note in (
         ("aggregate", "sums over calls: no place on a time axis"),
         ("modeled", "real durations at most: their places on the time axis are not real"),
+        ("ticks", "numbers of a clock or unit that the file does not name: in no sum"),
     ):
         add("capture", f"{timing} records", _some(among(spans["timing"], (timing,))), "spans", note)
     add("capture", "iterations", _distinct(spans["iteration"].to_numpy()), "iterations")
@@ -107,7 +108,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     )
 
     infos = engine_infos(trace)
-    layer = among(spans["kind"], ("layer",))
+    layer = among(spans["kind"], ("layer",)) & in_ns(trace)
     add("engines", "described", len(infos) or None, "engines")
     add("engines", "layers timed", _timed_layers(trace, layer), "layers")
     add("warnings", "repairs and doubts", len(trace.meta["warnings"]), "warnings", "trace.meta['warnings']")

@@ -11,7 +11,7 @@ from torchtrt_viz.analysis.columns import answers
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.humanize import count, duration, listing, share
 from torchtrt_viz.analysis.core.intervals import length
-from torchtrt_viz.analysis.core.masks import among, measured
+from torchtrt_viz.analysis.core.masks import among, in_ns, measured
 from torchtrt_viz.analysis.core.tables import records
 from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED, delegates, phases
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
@@ -209,7 +209,13 @@ def _host_time(evidence: Evidence) -> Answer:
             name: {key: float(ms) * 1e6 for key, ms in found.items()} for name, found in enqueue.items()
         }
         text = "Host time of one enqueue (launch overhead, not the engine's time): " + listing(
-            [f"{name} {duration(v.get('mean'))} on average" for name, v in values.items() if "mean" in v]
+            [
+                # TensorRT 7 prints no mean of it
+                f"{name} {duration(v[kind])} {words}"
+                for name, v in values.items()
+                for kind, words in (("mean", "on average"), ("median", "in the median"))
+                if kind in v and (kind == "mean" or "mean" not in v)
+            ]
         )
         return Answer(
             text + ".",
@@ -278,8 +284,23 @@ def _layers(evidence: Evidence) -> Answer:
     table = layers(evidence.trace, untimed=False)
     if evidence.complete and not len(table):
         return Answer("No engine ran.", "yes", "trace.layers()", {"layers": 0})
+    counted = int((~in_ns(evidence.trace)).sum())
+    uncounted = (
+        f"{count(counted, 'event')} of delegates: their numbers are of an unknown unit" if counted else ""
+    )
     if not len(table):
-        return Answer("Not measured: no layer was timed.", "no", "trace.layers()", {}, "times of layers", how)
+        return Answer(
+            f"Not measured: no layer was timed in a known unit ({uncounted})."
+            if counted
+            else "Not measured: no layer was timed.",
+            "no",
+            "trace.layers()",
+            {},
+            "times of layers",
+            "the numbers as recorded are in trace.spans (timing ticks); the delegate's own tools know them"
+            if counted
+            else how,
+        )
     values: dict[str, Any] = {}
     parts = []
     unknown = False
@@ -289,18 +310,20 @@ def _layers(evidence: Evidence) -> Answer:
             row.name: {"total_ns": int(row.total_ns), "pct": None if pd.isna(row.pct) else float(row.pct)}
             for row in records(top)
         }
-        where = "/".join(dict.fromkeys(part["domain"].astype(str)))
+        where = "/".join(dict.fromkeys(part["domain"].dropna().astype(str))) or "unknown"
         words = [
             f"{row.name} {'' if pd.isna(row.pct) else f'{row.pct:.3g} %'}".strip() for row in records(top)
         ]
         parts.append(f"{engine} ({count(len(part), 'layer')}, {where} time): {', '.join(words)}")
         unknown |= bool(part["calls"].isna().any())
+    missing = ["the number of calls that some times sum over: the file does not record it"] if unknown else []
+    missing += [uncounted] if counted else []
     return Answer(
         "Shares of each engine's timed layers: " + listing(parts) + ".",
-        "partly" if unknown else "yes",
+        "partly" if missing else "yes",
         "trace.layers()",
         values,
-        "the number of calls that some times sum over: the file does not record it" if unknown else "",
+        "; ".join(missing),
         "use trtexec's profile, or the ETDump, instead of the engine trace" if unknown else "",
     )
 

@@ -134,11 +134,12 @@ LAYERS = FrameSchema(
         text(
             "timing",
             "measured (each execution has a start and an end), modeled (real durations at places that are "
-            "not real), aggregate (sums only: no place on a time axis); missing: not timed",
+            "not real), aggregate (sums only: no place on a time axis), ticks (numbers of unknown unit, in "
+            "trace.spans: the times here are NA); missing: not timed",
         ),
         text(
             "domain",
-            "where the time was spent: gpu, or host for an engine that ran on the CPU",
+            "where the time was spent: gpu, or host for an engine that ran on the CPU; missing: unknown",
             title="time on",
         ),
         _RUNTIME,

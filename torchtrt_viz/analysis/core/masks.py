@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["among", "codes", "ends", "ints", "measured", "names_matching", "strings"]
+__all__ = ["among", "codes", "ends", "in_ns", "ints", "measured", "names_matching", "strings"]
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -90,6 +90,11 @@ def _matching(categories: pd.Index, pattern: Searcher, found: NDArray[Any]) -> M
 def measured(trace: TraceData) -> Mask:
     """Say for each span whether it has a real start and a real end."""
     return among(trace.spans["timing"], ("measured",))
+
+
+def in_ns(trace: TraceData) -> Mask:
+    """Say for each span whether its duration is in ns: not where a delegate counted another clock."""
+    return ~among(trace.spans["timing"], ("ticks",))
 
 
 def ints(column: pd.Series) -> Ints:

@@ -24,8 +24,8 @@ __all__ = ["DIRECTIONS", "copies", "copy_bandwidth"]
 Ints = NDArray[np.int64]
 
 DIRECTIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("host to device", re.compile(r"HtoD|HOST_TO_DEVICE|HostToDevice", re.I)),
-    ("device to host", re.compile(r"DtoH|DEVICE_TO_HOST|DeviceToHost", re.I)),
+    ("host to device", re.compile(r"HtoD|^H2D|HOST_TO_DEVICE|HostToDevice", re.I)),
+    ("device to host", re.compile(r"DtoH|^D2H|DEVICE_TO_HOST|DeviceToHost", re.I)),
     ("peer to peer", re.compile(r"PtoP|PEER", re.I)),
     ("device to device", re.compile(r"DtoD|DEVICE_TO_DEVICE|DeviceToDevice|CopyBuffer|copyBuffer", re.I)),
     ("fill", re.compile(r"Memset|fillBuffer", re.I)),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.engines import DELEGATES, PHASES
 from torchtrt_viz.analysis.core.ancestry import nearest, outermost
 from torchtrt_viz.analysis.core.groups import Groups
-from torchtrt_viz.analysis.core.masks import among, names_matching, strings
+from torchtrt_viz.analysis.core.masks import among, in_ns, names_matching, strings
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, text
 from torchtrt_viz.analysis.core.waiting import ENQUEUE
 from torchtrt_viz.analysis.engine.engine_facts import details_of, engine_runtimes, first_detail
@@ -113,7 +113,7 @@ def delegates(
 
     by_name = {name: position for position, name in enumerate(names)}
     group_of = np.array([by_name.get(name, -1) for name in calls.instance], dtype=np.int64)
-    layer = among(spans["kind"], ("layer",))
+    layer = among(spans["kind"], ("layer",)) & in_ns(trace)
     layers = _sum_of(group_of, dur, layer, groups.size)
     # the device's time of a whole call has a measured duration, whatever is known of its place
     timed = among(spans["timing"], ("measured",)) | among(spans["kind"], ("phase",))

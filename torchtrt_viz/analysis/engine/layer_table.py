@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.columns.engines import LAYERS
 from torchtrt_viz.analysis.core.groups import Groups
-from torchtrt_viz.analysis.core.masks import among, strings
+from torchtrt_viz.analysis.core.masks import among, in_ns, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
 from torchtrt_viz.analysis.engine.engine_facts import details_of, engine_infos, first_detail
 from torchtrt_viz.model.frame_docs import returns
@@ -129,6 +129,7 @@ def _of_spans(trace: TraceData, rows: Ints) -> pd.DataFrame:
     found = groups.statistics(dur)
     first = rows[groups.first_row()]
     aggregate = (groups.labels["timing"] == "aggregate").to_numpy()
+    timed = (groups.labels["timing"] != "ticks").to_numpy()
     calls, known, median = _calls(trace, groups, rows, aggregate)
     total = found.total
     details = details_of(trace, first)
@@ -137,9 +138,9 @@ def _of_spans(trace: TraceData, rows: Ints) -> pd.DataFrame:
             "engine": groups.labels["engine"].to_numpy(dtype=object),
             "name": groups.labels["name"].to_numpy(dtype=object),
             "calls": integers(calls, known),
-            "total_ns": integers(total),
-            "mean_ns": floats(total / np.maximum(calls, 1), known & (calls > 0)),
-            "median_ns": floats(np.where(aggregate, median, found.quantiles[0])),
+            "total_ns": integers(total, timed),
+            "mean_ns": floats(total / np.maximum(calls, 1), timed & known & (calls > 0)),
+            "median_ns": floats(np.where(aggregate, median, found.quantiles[0]), timed),
             "timing": text(groups.labels["timing"].to_numpy()),
             "domain": text(groups.labels["domain"].to_numpy()),
             "engine_runtime": text([first_detail([d], "engine_runtime") for d in details]),
@@ -247,7 +248,7 @@ def _measured_times(
     spans = trace.spans
     if (table["span"].to_numpy() >= 0).any() or len(spans) == 0:
         return None
-    rows = np.flatnonzero(left & among(spans["run_id"], (run_id,)))
+    rows = np.flatnonzero(left & in_ns(trace) & among(spans["run_id"], (run_id,)))
     if len(rows) == 0:
         return None
     groups = Groups.by({"name": spans["name"].array[rows], "timing": spans["timing"].array[rows]})

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Group", "build_engine", "group_parts"]
 
 _LEAST_OVERLAP = 0.9
+#: Section of the metadata -> attribute of `EngineInfo` that holds it.
+_SECTIONS = {
+    name: name for name in ("performance", "inference_options", "build_options", "model_options", "device")
+}
 
 
 @dataclass
@@ -108,9 +112,13 @@ def _attach_loose(groups: list[Group]) -> None:
         if group.is_engine:
             continue
         if len(engines) == 1:
-            engines[0].metadata += group.metadata
+            # several runs in one log are several things: the first is the engine's
+            told = {part.source for part in engines[0].metadata}
+            if not any(part.source in told for part in group.metadata):
+                engines[0].metadata += group.metadata
+                group.metadata = []
             engines[0].phases += group.phases
-            group.metadata, group.phases = [], []
+            group.phases = []
         for engine in engines:
             engine.devices += group.devices
         if engines:
@@ -145,9 +153,13 @@ def build_engine(group: Group, run_id: str) -> EngineInfo:
             engine.files[key] = part.source
     for part in group.metadata:
         for section, content in part.content.items():
-            held = engine.device if section == "device" else getattr(engine, section, None)
-            if isinstance(held, dict):
-                held.update(content)
+            held = _SECTIONS.get(section)
+            if held is None:
+                engine.other_sections.setdefault(section, {}).update(content)
+            else:
+                getattr(engine, held).update(content)
+    if graph is not None and graph.header:
+        engine.other_sections["layer_information"] = graph.header
     properties = [device for part in group.devices for device in part.content]
     if properties:
         engine.device["properties"] = properties

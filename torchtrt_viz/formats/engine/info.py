@@ -135,13 +135,18 @@ class EngineInfo:
     count
         Calls that the layers' times sum over; None when the file does not say.
     performance
-        Summary of the run: ``latency_ms``, ``enqueue_ms``, ``h2d_ms``, ``gpu_compute_ms``, ``d2h_ms``
-        (mappings of min, max, mean, median, p90 ... to milliseconds), ``throughput_qps``,
-        ``host_walltime_s``, ``gpu_compute_s``; only what is recorded.
+        Summary of the run: ``latency_ms``, ``end_to_end_ms``, ``enqueue_ms``, ``h2d_ms``,
+        ``gpu_compute_ms``, ``d2h_ms`` (mappings of min, max, mean, median, p90 ... to milliseconds),
+        ``throughput_qps``, ``host_walltime_s``, ``gpu_compute_s``, ``queries``, ``warmup_queries``,
+        ``averages`` (a list: the means of so many ``runs`` each), ``build_s``, ``load_s``; only what is
+        recorded: TensorRT 7's enqueue times have no mean.
     timing
         One row per timed inference (the columns of the file, in ms), None without such a file.
     inference_options, build_options, model_options, device
         What the metadata files and the log record.
+    other_sections
+        Other sections of them, by name (``system_options``, ``reporting_options``, ``versions``), and
+        ``layer_information``: what stands beside the layers there.
     verbosity
         "detailed", "layer_names_only", "none", or None when there is no layer information.
     notes
@@ -163,6 +168,7 @@ class EngineInfo:
     build_options: dict[str, Any] = field(default_factory=dict)
     model_options: dict[str, Any] = field(default_factory=dict)
     device: dict[str, Any] = field(default_factory=dict)
+    other_sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     verbosity: str | None = None
     notes: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.engine.accounting import LEFT_OUT, Tally, entries_of, mended, tally_of_log
 from torchtrt_viz.formats.engine.files import kind_of, phase_of, stem_of
+from torchtrt_viz.formats.engine.log_lines.statistics import TIMES_OF_ENGINE
 from torchtrt_viz.formats.engine.torchtrt_calls import is_call_event, read_calls, read_sidecar
 from torchtrt_viz.formats.engine.trex_graph import read_graph
 from torchtrt_viz.formats.engine.trex_metadata import read_device, read_metadata
@@ -20,7 +22,7 @@ from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.text_forms import decode_text
 from torchtrt_viz.model.repair import Repair
 
-__all__ = ["Part", "PhaseOps", "read_parts"]
+__all__ = ["Part", "PhaseOps", "read_parts", "refuse_untimed"]
 
 
 @dataclass
@@ -45,6 +47,7 @@ class Part:
     stem: str
     source: str
     content: Any
+    tally: Tally | None = None  # of the file, with the first of its parts
 
 
 def read_parts(source: Source, options: LoadOptions, kind: str | None = None) -> list[Part]:
@@ -79,13 +82,38 @@ def read_parts(source: Source, options: LoadOptions, kind: str | None = None) ->
     stem = stem_of(source.filename)
     if kind == "log":
         return _log_parts(data, stem, source.name, options)
+    known = len(options.warnings)
     if kind == "graph":
         graph = read_graph(data, source.name, options)
         if not graph.names and not graph.bindings and not data.strip():
             _no_content(options, source.name, "layer information")
-        return [Part("graph", stem, source.name, graph)]
-    value = parse_json(data, source.name, options)
-    return _json_parts(kind, value, stem, source, options)
+        parts = [Part("graph", stem, source.name, graph)]
+        entries = graph.entries
+    else:
+        value = parse_json(data, source.name, options)
+        entries = entries_of(kind, value)
+        parts = _json_parts(kind, value, stem, source, options)
+    repairs = options.warnings[known:]
+    left_out = {r.code: r.count for r in repairs if r.code in LEFT_OUT}
+    if kind == "readings":
+        left_out |= {r.code: r.count for r in repairs if r.code == "no_time"}
+    read = sum(_records(part) for part in parts)
+    parts[0].tally = Tally(source.name, kind, "records", entries, read, mended(repairs), left_out)
+    return parts
+
+
+def _records(part: Part) -> int:
+    """Count the records that a part was made of."""
+    content = part.content
+    if part.kind == "graph":
+        return len(content.names) + len(content.bindings)
+    if part.kind == "profile":
+        return int(content.records)
+    if part.kind == "metadata":
+        return sum(len(section) for section in content.values())
+    if part.kind == "calls":
+        return len(content.names) + int(content.described)
+    return len(content.names) if part.kind == "phase" else len(content)
 
 
 def _json_parts(kind: str, value: object, stem: str, source: Source, options: LoadOptions) -> list[Part]:
@@ -116,9 +144,9 @@ def _json_parts(kind: str, value: object, stem: str, source: Source, options: Lo
     if kind == "timing":
         return [Part("timing", stem, name, read_timing(value, name, options))]
     if kind == "metadata":
-        return [Part("metadata", stem, name, read_metadata(value, name))]
+        return [Part("metadata", stem, name, read_metadata(value, name, options))]
     if kind == "device":
-        return [Part("device", stem, name, read_device(value, name))]
+        return [Part("device", stem, name, read_device(value, name, options))]
     return [Part("phase", stem, name, _read_phase(value, source, options))]
 
 
@@ -160,6 +188,7 @@ def _log_parts(data: bytes, stem: str, name: str, options: LoadOptions) -> list[
     if bad is not None:
         options.repaired(Repair("encoding", f"bytes that are not {encoding} were replaced", name, bad))
     log = parse_log(text)
+    known = len(options.warnings)
     parts: list[Part] = []
     graphs = profiles = 0
     if log.layers or log.bindings:
@@ -170,23 +199,22 @@ def _log_parts(data: bytes, stem: str, name: str, options: LoadOptions) -> list[
         if isinstance(value, list) and any(isinstance(r, dict) and "timeMs" in r for r in value):
             parts.append(Part("profile", _numbered(stem, profiles), name, read_profile(value, name, options)))
             profiles += 1
-        elif isinstance(value, list) and any(isinstance(r, dict) and "startEnqMs" in r for r in value):
+        elif isinstance(value, list) and any(
+            isinstance(r, dict) and ("startEnqMs" in r or "startInMs" in r) for r in value
+        ):
             parts.append(Part("timing", stem, name, read_timing(value, name, options)))
         elif isinstance(value, dict) and not {"Layers", "Name", "I/O Tensors"} & value.keys():
-            parts.append(Part("metadata", stem, name, read_metadata(value, name)))
+            parts.append(Part("metadata", stem, name, read_metadata(value, name, options)))
         else:
             parts.append(Part("graph", _numbered(stem, graphs), name, read_graph(value, name, options)))
             graphs += 1
+        log.lines["records of JSON documents"] += _records(parts[-1])
     for profile in log.profiles:
         parts.append(Part("profile", _numbered(stem, profiles), name, profile))
         profiles += 1
-    sections: dict[str, Any] = dict(log.sections)
-    if log.performance:
-        sections["performance"] = log.performance
-    if log.version:
-        sections["versions"] = {"tensorrt": log.version}
-    if sections:
-        parts.append(Part("metadata", stem, name, sections))
+    for number, run in enumerate(log.runs):
+        versions = {"versions": {"tensorrt": log.version}} if log.version and not number else {}
+        parts.append(Part("metadata", _numbered(stem, number), name, {**run, **versions}))
     if not parts:
         raise TraceFormatError(
             "the log has no layers, times or performance summary",
@@ -195,7 +223,34 @@ def _log_parts(data: bytes, stem: str, name: str, options: LoadOptions) -> list[
             found="other lines",
             hint="Run trtexec with --dumpProfile, --dumpLayerInfo, or --exportProfile=FILE",
         )
+    for repair in options.warnings[known:]:
+        if repair.code in LEFT_OUT:
+            log.left_out[repair.message] += repair.count
+    parts[0].tally = tally_of_log(log, name, options, mended(options.warnings[known:]) + (bad is not None))
     return parts
+
+
+def refuse_untimed(parts: list[Part], name: str) -> None:
+    """Refuse a log that alone has nothing to show: options, and no layers or times of any run.
+
+    Raises
+    ------
+    TraceFormatError
+        When it is such a log.
+    """
+    tally = parts[0].tally
+    if tally is None or tally.kind != "log" or any(part.kind != "metadata" for part in parts):
+        return
+    if any(part.content.get("performance", {}).keys() - TIMES_OF_ENGINE for part in parts):
+        return
+    sections = sorted({section for part in parts for section in part.content})
+    raise TraceFormatError(
+        "a log of trtexec in which nothing was timed: the run was only to build an engine, or it failed",
+        path=name,
+        expected="layers, layer times, averages or a performance summary",
+        found=", ".join(sections),
+        hint="Run trtexec without --skipInference; --dumpProfile and --dumpLayerInfo print layers",
+    )
 
 
 def _numbered(stem: str, index: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = ["SpanRows"]
 
 _NS_PER_MS = 1_000_000
 _MAX_NS = 2**62
+_MOST_ROUNDING_NS = 1_000
 _LAYER_ARGS = (
     "count",
     "total_ms",
@@ -35,7 +37,8 @@ _LAYER_ARGS = (
     "module",
     "explanation",
 )
-#: (name, kind, start column, end column, duration column) of the GPU's side of a timed inference.
+#: (name, kind, start column, end column, duration column) of the GPU's side of a timed inference. trtexec
+#: gives each a stream of its own, so that the copies of one inference overlap the computation of another.
 _GPU_SPANS = (
     ("H2D", "memcpy", "startH2dMs", "endH2dMs", "h2dMs"),
     ("GPU compute", "phase", "startComputeMs", "endComputeMs", "computeMs"),
@@ -104,6 +107,7 @@ class SpanRows:
     def add_timing(self, engine: EngineInfo) -> None:
         """Append timed inferences as measured spans: enqueue on the host, the rest on the GPU.
 
+        Copies and computation have a track each, and more where inferences overlap (trtexec --streams).
         Copies are left out when every one of them took no time (trtexec --noDataTransfers).
         """
         timing = engine.timing
@@ -111,16 +115,13 @@ class SpanRows:
         enqueue = self._timed(
             engine, timing, ("enqueue", "runtime", "startEnqMs", "endEnqMs", ""), "host", "thread", "enqueue"
         )
-        gpu = -1
         for span in _GPU_SPANS:
             if span[1] == "memcpy" and not (_column(timing, span[4]) > 0).any():
                 continue
-            rows = self._timed(engine, timing, span, "gpu", "stream", "GPU", gpu)
-            if rows is not None:
-                gpu = self._blocks[-1].track
-                if span[0] == "GPU compute" and enqueue is not None:
-                    both = (enqueue >= 0) & (rows >= 0)
-                    self._flows.append((enqueue[both], rows[both]))
+            rows = self._timed(engine, timing, span, "gpu", "stream", span[0])
+            if rows is not None and span[0] == "GPU compute" and enqueue is not None:
+                both = (enqueue >= 0) & (rows >= 0)
+                self._flows.append((enqueue[both], rows[both]))
 
     def _timed(
         self,
@@ -130,7 +131,6 @@ class SpanRows:
         domain: str,
         type: str,
         lane: str,
-        track: int = -1,
     ) -> np.ndarray | None:
         """Append one sort of measured span; return for each inference its row, -1 for none."""
         name, kind, start_column, end_column, dur_column = span
@@ -141,15 +141,19 @@ class SpanRows:
         good = np.flatnonzero((dur >= 0) & (np.abs(start) < 9e12) & (dur < 9e12))
         if not len(good):
             return None
-        if track < 0:
-            track = self._track(f"{engine.name} {lane}", type, domain, engine.run_id, lane)
-        block = _Block([name] * len(good), kind, domain, "measured", track, engine.run_id)
-        block.start = np.rint(start[good] * _NS_PER_MS).astype(np.int64)
-        block.dur = np.rint(dur[good] * _NS_PER_MS).astype(np.int64)
-        block.correlation = good.astype(np.int64)
-        block.iteration = good.astype(np.int32)
+        begin = np.rint(start[good] * _NS_PER_MS).astype(np.int64)
+        length = np.rint(dur[good] * _NS_PER_MS).astype(np.int64)
+        side = _side_by_side(begin, length)
         out = np.full(len(timing), -1, np.int64)
-        out[good] = self._add(block) + np.arange(len(good))
+        for number in range(int(side.max()) + 1):
+            here = np.flatnonzero(side == number)
+            label = lane if not number else f"{lane} ({number + 1})"
+            track = self._track(f"{engine.name} {label}", type, domain, engine.run_id, label)
+            block = _Block([name] * len(here), kind, domain, "measured", track, engine.run_id)
+            block.start, block.dur = begin[here], length[here]
+            block.correlation = good[here].astype(np.int64)
+            block.iteration = good[here].astype(np.int32)
+            out[good[here]] = self._add(block) + np.arange(len(here))
         return out
 
     def add_phase(self, engine: EngineInfo, ops: PhaseOps, *, measured: bool) -> None:
@@ -273,6 +277,28 @@ class SpanRows:
     def args(self) -> _BlockArgs:
         """Return the source of the spans' arguments."""
         return _BlockArgs([block for block in self._blocks if block.names])
+
+
+def _side_by_side(start: np.ndarray, dur: np.ndarray) -> np.ndarray:
+    """Number the lanes of spans of one sort, so that those of a lane do not overlap.
+
+    Durations have more digits than starts: an overlap of 1 us is none.
+    """
+    out = np.zeros(len(start), np.int64)
+    order = np.argsort(start, kind="stable")
+    ends = start + dur - _MOST_ROUNDING_NS
+    if not len(start) or (np.maximum.accumulate(ends[order])[:-1] <= start[order][1:]).all():
+        return out
+    free: list[tuple[int, int]] = [(int(ends[order[0]]), 0)]
+    lanes = 1
+    for row in order[1:].tolist():
+        if free[0][0] <= start[row]:
+            lane = heapq.heappop(free)[1]
+        else:
+            lane, lanes = lanes, lanes + 1
+        out[row] = lane
+        heapq.heappush(free, (int(ends[row]), lane))
+    return out
 
 
 def _named(names: list[str]) -> pd.Categorical:

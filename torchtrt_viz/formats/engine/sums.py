@@ -30,6 +30,10 @@ _LAYER_SUM = (
 )
 _GPU = "mean time from the first to the last kernel of an inference, timed without the profiler"
 _HOST = "mean of copying in, computing and copying out"
+_END_TO_END = (
+    "mean from the begin of copying in to the end of copying out, waiting for earlier inferences in between: "
+    "longer than the host latency where inferences overlap (trtexec to TensorRT 8.2)"
+)
 _ENQUEUE = (
     "mean host time of the call that launches an inference: launch overhead, not GPU time, never added to it"
 )
@@ -69,7 +73,8 @@ def sums(engine: TimedEngine) -> pd.DataFrame:
     pandas.DataFrame
         Columns: ``quantity``; ``ms`` per inference (NA: not recorded); ``percent`` of the GPU compute mean
         (NA where that is not recorded); ``source`` of the figure; ``meaning``. The rows are layer sum, GPU
-        compute, host latency, enqueue, and the gap of the layer sum to the GPU compute.
+        compute, host latency, enqueue, end to end (only where it is recorded), and the gap of the layer sum
+        to the GPU compute.
     """
     import pandas as pd
 
@@ -83,6 +88,9 @@ def sums(engine: TimedEngine) -> pd.DataFrame:
         ("host latency", host, host_source, _HOST),
         ("enqueue", enqueue, enqueue_source, _ENQUEUE),
     ]
+    whole, whole_source = _mean(engine, "endToEndMs", "end_to_end_ms")
+    if whole is not None:
+        rows.append(("end to end", whole, whole_source, _END_TO_END))
     if layers is not None and gpu is not None:
         gap = layers - gpu
         rows.append(("gap: layer sum - gpu compute", gap, "difference", _ABOVE if gap >= 0 else _BELOW))

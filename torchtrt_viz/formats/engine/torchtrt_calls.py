@@ -50,6 +50,7 @@ class Calls:
     details: list[dict[str, Any]] = field(default_factory=list)
     engine_id: str | None = None
     rank: int | None = None
+    described: int = 0  # events that only name tracks
     base_ns: int | None = None  # Unix ns at start_ns == 0, where the file has an anchor
 
 
@@ -125,6 +126,7 @@ def read_sidecar(document: object, name: str, options: LoadOptions) -> Calls:
     label = about.get("engine_name")
     calls.engine = label if isinstance(label, str) and label else None
     calls.engine_id = engine_id
+    calls.described = len(events) - len(slices)
     calls.rank = whole(about.get("rank"), 0, 2**31)
     unix = whole(about.get("anchor_unix_ns"), 1, 2**62)
     monotonic = whole(about.get("anchor_monotonic_ns"), -(2**62), 2**62)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.engine.accounting import accounting_of
 from torchtrt_viz.formats.engine.build import Group, build_engine, group_parts
 from torchtrt_viz.formats.engine.info import EngineInfo
-from torchtrt_viz.formats.engine.parts import Part, PhaseOps, read_parts
+from torchtrt_viz.formats.engine.parts import Part, PhaseOps, read_parts, refuse_untimed
 from torchtrt_viz.formats.engine.spans import SpanRows
 from torchtrt_viz.formats.engine.torchtrt_calls import Calls
 from torchtrt_viz.formats.io.gc_paused import collector_paused
@@ -62,7 +63,8 @@ def read_set(sources: Sequence[Source], options: LoadOptions, format: str | None
             raise failed[0]
         for lost in failed:
             options.repaired(Repair("unreadable_file", str(lost), path=lost.path, offset=lost.offset))
-        return trace_of_parts(parts, options, [source.name for source in sources], format)
+        names = [source.name for source in sources]
+        return trace_of_parts(parts, options, names, format, unreadable=len(failed))
 
 
 def read_file(source: Source, options: LoadOptions, kind: str | None, format: str) -> TraceData:
@@ -74,13 +76,21 @@ def read_file(source: Source, options: LoadOptions, kind: str | None, format: st
         When nothing of it is whole, or it is about no engine.
     """
     with collector_paused():
-        return trace_of_parts(read_parts(source, options, kind), options, [source.name], format)
+        parts = read_parts(source, options, kind)
+        refuse_untimed(parts, source.name)
+        return trace_of_parts(parts, options, [source.name], format)
 
 
 def trace_of_parts(
-    parts: Iterable[Part], options: LoadOptions, sources: list[str], format: str | None = None
+    parts: Iterable[Part],
+    options: LoadOptions,
+    sources: list[str],
+    format: str | None = None,
+    *,
+    unreadable: int = 0,
 ) -> TraceData:
-    """Join parts into engines, and engines into a trace."""
+    """Join parts into engines, and engines into a trace; ``unreadable`` files gave no parts."""
+    parts = list(parts)
     groups = group_parts(parts)
     engines: list[EngineInfo] = []
     calls = [part.content for group in groups for part in group.calls]
@@ -124,8 +134,9 @@ def trace_of_parts(
     if format is None:
         ours = any(g.phases or g.calls for g in groups)
         format = "torchtrt" if "torch_tensorrt" in names or ours else "trex"
+    spans = rows.spans()
     return TraceData(
-        spans=rows.spans(),
+        spans=spans,
         tracks=rows.tracks(),
         flows=rows.flows(),
         args=rows.args(),
@@ -139,6 +150,9 @@ def trace_of_parts(
             "engines": engines,
             "loose": [_loose(group) for group in groups if not group.is_engine],
             "warnings": options.warnings,
+            "accounting": accounting_of(
+                [part.tally for part in parts if part.tally is not None], spans, unreadable
+            ),
         },
     )
 

@@ -45,6 +45,7 @@ class Graph:
     bindings: list[Any] = field(default_factory=list)
     verbosity: str = "none"
     header: dict[str, Any] = field(default_factory=dict)
+    entries: int = 0  # layers and bindings in the document, those that were left out too
 
 
 class Attributes(Mapping[str, Any]):
@@ -105,11 +106,13 @@ def read_graph(document: bytes | Any, name: str, options: LoadOptions) -> Graph:
             found="other JSON" if columns is False else "what is no JSON",
             hint="Write it with trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed",
         )
-    if columns["left_out"]:
+    graph = _graph(columns)
+    wrong = graph.entries - len(graph.names) - len(graph.bindings)
+    if wrong:
         options.repaired(
-            Repair("not_a_layer", "entries that are no layers were left out", name, count=columns["left_out"])
+            Repair("not_a_layer", "entries that are no layers or bindings were left out", name, count=wrong)
         )
-    return _graph(columns)
+    return graph
 
 
 def graph_of_names(names: Sequence[str]) -> Graph:
@@ -133,8 +136,10 @@ def _graph(columns: dict[str, Any]) -> Graph:
     recorded = header.get("ProfilingVerbosity")
     if isinstance(recorded, str) and not names:
         verbosity = recorded.lower()
-    bindings = [b for b in orjson.loads(columns["bindings"]) if isinstance(b, (str, dict))]
-    return Graph(columns, names, bindings, verbosity, header)
+    given = orjson.loads(columns["bindings"])
+    bindings = [b for b in given if isinstance(b, (str, dict))]
+    entries = len(names) + int(columns["left_out"]) + len(given)
+    return Graph(columns, names, bindings, verbosity, header, entries)
 
 
 def layer_columns(graph: Graph) -> dict[str, Any]:

@@ -10,25 +10,13 @@ import math
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.engine.log_lines.statistics import HEADS, SCALARS
 from torchtrt_viz.formats.io.json_values import list_of
+from torchtrt_viz.formats.io.options import LoadOptions
+from torchtrt_viz.model.repair import Repair
 
 __all__ = ["performance", "read_device", "read_metadata", "statistics"]
 
-#: Key of the summary -> name here.
-_STATISTICS = {
-    "latency": "latency_ms",
-    "end-to-end host latency": "end_to_end_ms",
-    "enqueue time": "enqueue_ms",
-    "h2d latency": "h2d_ms",
-    "gpu compute time": "gpu_compute_ms",
-    "gpu compute": "gpu_compute_ms",
-    "d2h latency": "d2h_ms",
-}
-_SCALARS = {
-    "throughput": "throughput_qps",
-    "total host walltime": "host_walltime_s",
-    "total gpu compute time": "gpu_compute_s",
-}
 _FIRST = ("min", "max", "mean", "median")
 
 
@@ -36,12 +24,18 @@ def statistics(values: list[Any], percentiles: list[str] | None = None) -> dict[
     """Name the figures of one summary line.
 
     trtexec prints min, max, mean, median, and the percentiles that it was asked for: 99 by default, since
-    TensorRT 8.5 also 90 and 95. ``percentiles`` names them where the options are recorded.
+    TensorRT 8.5 also 90 and 95. ``percentiles`` names them where the options are recorded. With fewer figures
+    than four there is no telling the mean from the median: only the first two have names.
     """
+    if len(values) < len(_FIRST):
+        return _named([*_FIRST[:2], "_3"], values)
     rest = len(values) - len(_FIRST)
     if percentiles is None or len(percentiles) != rest:
         percentiles = {1: ["99"], 3: ["90", "95", "99"]}.get(rest, [f"_{i + 1}" for i in range(max(rest, 0))])
-    names = [*_FIRST, *(f"p{p}" for p in percentiles)]
+    return _named([*_FIRST, *(f"p{p}" for p in percentiles)], values)
+
+
+def _named(names: list[str], values: list[Any]) -> dict[str, float]:
     return {
         name: float(value)
         for name, value in zip(names, values, strict=False)
@@ -54,16 +48,16 @@ def performance(summary: dict[str, Any], percentiles: list[str] | None = None) -
     out: dict[str, Any] = {}
     for key, value in summary.items():
         plain = key.strip().lower()
-        if plain in _STATISTICS and isinstance(value, list):
-            out[_STATISTICS[plain]] = statistics(value, percentiles)
-        elif plain in _SCALARS and isinstance(value, (int, float)):
-            out[_SCALARS[plain]] = float(value)
+        if plain in HEADS and isinstance(value, list):
+            out[HEADS[plain]] = statistics(value, percentiles)
+        elif plain in SCALARS and isinstance(value, (int, float)):
+            out[SCALARS[plain]] = float(value)
         else:
             out[key] = value
     return out
 
 
-def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
+def read_metadata(value: object, name: str, options: LoadOptions) -> dict[str, dict[str, Any]]:
     """Read ``profile.metadata.json`` or ``build.metadata.json``: section -> mapping.
 
     Sections are ``performance`` (of `performance`), ``inference_options``, ``build_options``,
@@ -82,8 +76,10 @@ def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
             found=type(value).__name__,
         )
     out: dict[str, dict[str, Any]] = {}
+    wrong = 0
     for section, content in value.items():
         if not isinstance(content, dict):
+            wrong += 1
             continue
         if section == "performance_summary":
             out["performance"] = performance(content)
@@ -91,10 +87,16 @@ def read_metadata(value: object, name: str) -> dict[str, dict[str, Any]]:
             out["device"] = content
         else:
             out[section] = content
+    _left_out(wrong, "sections that are no mappings", name, options)
     return out
 
 
-def read_device(value: object, name: str) -> list[dict[str, Any]]:
+def _left_out(count: int, what: str, name: str, options: LoadOptions) -> None:
+    if count:
+        options.repaired(Repair("left_out", f"{what} were left out", name, count=count))
+
+
+def read_device(value: object, name: str, options: LoadOptions) -> list[dict[str, Any]]:
     """Read ``metadata.json``: one mapping per device of the machine.
 
     Raises
@@ -103,4 +105,6 @@ def read_device(value: object, name: str) -> list[dict[str, Any]]:
         When it is neither a list nor a mapping.
     """
     devices = list_of(value, "device properties", name, "a list of mappings", single=True)
-    return [device for device in devices if isinstance(device, dict)]
+    out = [device for device in devices if isinstance(device, dict)]
+    _left_out(len(devices) - len(out), "devices that are no mappings", name, options)
+    return out

@@ -40,6 +40,8 @@ class Profile:
         Calls of each layer, where they differ or are known one by one.
     engine
         Engine's name in the file.
+    records
+        Records of the file that it was made of.
     """
 
     names: list[str] = field(default_factory=list)
@@ -54,6 +56,7 @@ class Profile:
     runtime: str = "tensorrt"
     engine: str | None = None
     notes: list[str] = field(default_factory=list)
+    records: int = 0
 
     def add(
         self,
@@ -138,6 +141,15 @@ def read_profile(value: object, name: str, options: LoadOptions) -> Profile:
             _count(row.get("count")),
             extra,
         )
+    if wrong and wrong == len(rows):
+        raise TraceFormatError(
+            "no layer times in it",
+            path=name,
+            expected='[{"count": N}, {"name": ..., "timeMs": ...}, ...]',
+            found=f"{wrong} entries without a layer's name",
+            hint="Write it with trtexec --exportProfile=FILE",
+        )
+    out.records = len(rows) - wrong
     _report(out, name, options, wrong, unusable)
     out.producer = (
         "trtexec" if out.count is not None or any(m is not None for m in out.median_ms) else "unknown"
@@ -199,12 +211,13 @@ def read_engine_trace(value: object, name: str, options: LoadOptions) -> list[Pr
         '[{"name": ..., "ph": "X", "dur": ..., "pid": "... Engine Execution"}, ...]',
     )
     engines: dict[str, Profile] = {}
-    wrong = unusable = 0
+    wrong = unusable = described = 0
     for event in events:
         if not isinstance(event, dict) or "name" not in event:
             wrong += 1
             continue
         if event.get("ph") == "M":
+            described += 1
             continue
         label = str(event.get("pid", ""))
         out = engines.get(label)
@@ -234,6 +247,7 @@ def read_engine_trace(value: object, name: str, options: LoadOptions) -> list[Pr
         )
     found = list(engines.values()) or [Profile(producer="torch_tensorrt")]
     for out in found:
+        out.records = len(out.names)
         counts = set(out.counts)
         if len(counts) == 1:
             out.count = counts.pop()
@@ -242,6 +256,7 @@ def read_engine_trace(value: object, name: str, options: LoadOptions) -> list[Pr
                 "the times are totals over every call since profiling was switched on; the trace does not "
                 "say how many (one at least), so there are no averages"
             )
+    found[0].records += described
     _report(found[0], name, options, wrong, unusable)
     return found
 
@@ -271,6 +286,7 @@ def read_readings(value: object, name: str, options: LoadOptions) -> Profile:
             times.append(time)
             when.append(pair[1] if len(pair) > 1 else None)
         total = math.fsum(times) if times else None
+        out.records += len(times)
         details: dict[str, Any] = {"readings_ms": times}
         if any(w is not None for w in when):
             details["reported_at"] = when

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.json_values import finite, list_of
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.model.repair import Repair
@@ -30,6 +31,13 @@ _OLD_NAMES = {
     "endOutMs": "endD2hMs",
     "outMs": "d2hMs",
 }
+#: What trtexec writes of each inference.
+_TIMES = frozenset(
+    {
+        *(f"{side}{part}Ms" for side in ("start", "end") for part in ("Enq", "H2d", "Compute", "D2h")),
+        *("h2dMs", "computeMs", "d2hMs", "latencyMs", "endToEndMs"),
+    }
+)
 
 
 def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
@@ -71,6 +79,16 @@ def read_timing(value: object, name: str, options: LoadOptions) -> pd.DataFrame:
             bad += number is None and item is not None
             column.append(math.nan if number is None else number)
         columns[_OLD_NAMES.get(key, key)] = column
+    if rows and not any(
+        column in _TIMES and not all(map(math.isnan, found)) for column, found in columns.items()
+    ):
+        raise TraceFormatError(
+            "the records are no timed inferences",
+            path=name,
+            expected="records with startEnqMs, computeMs and other times",
+            found=", ".join(map(repr, keys[:8])) or "records without keys",
+            hint="Write it with trtexec --exportTimes=FILE",
+        )
     if bad:
         options.repaired(Repair("no_time", "values that are no numbers are missing", name, count=bad))
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))

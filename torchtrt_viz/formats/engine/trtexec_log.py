@@ -2,7 +2,8 @@
 
 Recognised are
 
-- sections ``=== Inference Options ===`` and the like, and the performance summary (TensorRT 7 to 11);
+- sections ``=== Inference Options ===`` and the like;
+- averages and the performance summary of timed runs (:mod:`.log_lines.statistics`, TensorRT 5 to 11);
 - the layer table of ``--dumpProfile``, with the layer's name first (to TensorRT 9) or last (from 10);
 - layer information as one line per layer (``Name: a, LayerType: kgen, Inputs: [...], ...``), or as JSON
   between other lines;
@@ -12,25 +13,30 @@ Recognised are
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from torchtrt_viz.formats.engine.inspector_text import parse_layer_line
-from torchtrt_viz.formats.engine.trex_metadata import performance
+from torchtrt_viz.formats.engine.log_lines.inspector_text import parse_layer_line
+from torchtrt_viz.formats.engine.log_lines.statistics import Statistics
 from torchtrt_viz.formats.engine.trex_profile import Profile
 
-__all__ = ["Log", "looks_like_log", "parse_log"]
+__all__ = ["OF_LINES", "Log", "looks_like_log", "parse_log"]
 
-_PREFIX = re.compile(r"(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] ?)?(?:\[[VIWEF]\] ?)?(?:\[TRT\] ?)?")
+#: What is left out of a log.
+OF_LINES = ("lines of more than 1 MiB", "rows of a layer table without its columns")
+
+_PREFIX = re.compile(
+    r"(?:\x1b\[[\d;]*m)*(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] ?)?(?P<marks>(?:\[(?:TRT|[VIWEF])\] ?){0,2})"
+)
+_STAMP_WITHIN = re.compile(r"(?<=[^\s\]])(?=\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] \[[VIWEF]\])")
+_ANSI_END = re.compile(r"(?:\x1b\[[\d;]*m)+$")
 _SECTION = re.compile(r"=== (.+?) ===")
 _PROFILE_SECTION = re.compile(r"Profile(?: \((\d{1,15}) iterations ?\))?")
-_STATISTICS = re.compile(r"(?:(min|max|mean|median)|percentile\(([\d.]+)%\)) = ([\d.eE+-]+) ms")
-_OLD_STATISTIC = re.compile(
-    r"(min|max|mean|median): ([\d.eE+-]+) ms|percentile: ([\d.eE+-]+) ms at ([\d.]+)%"
-)
-_OLD_HEADS = {"Host Latency": "Latency", "GPU Compute": "GPU Compute Time", "Enqueue Time": "Enqueue Time"}
-_SCALAR = re.compile(r"(Throughput|Total Host Walltime|Total GPU Compute Time): ([\d.eE+-]+) (?:qps|s)\b")
+_RUNNING = re.compile(r"&&&& RUNNING\b")
+_TACTIC = re.compile(r"Tactic(?: Name)?: .*\bTime: [\d.eE+-]+")
+_ANY_TIME = re.compile(r"(?<![\w.])[\d.]+(?:[eE][+-]?\d+)? ?(?:us|ms|sec|seconds|milliseconds|qps|s)\b")
 _TIMING = re.compile(r"Timing:\s*([\d.]+)\s*us -> (.*)")
 _NAME_TIME = re.compile(r"(\S.*): ([\d.]+) ?ms\s*")
 _NUMBERS_FIRST = re.compile(r"\s*((?:[\d.]+%?\s+){3,4})(\S.*)")
@@ -38,7 +44,10 @@ _NUMBERS_LAST = re.compile(r"((?:\s+[\d.]+%?){3,4})\s*$")
 _MARKS = re.compile(
     r"&&&& (?:RUNNING|PASSED|FAILED)|=== (?:Model|System|Build|Inference|Reporting) Options ==="
     r"|=== Performance summary|=== Profile|^Timing:\s*[\d.]+\s*us -> |Layer Information:"
-    r"|^Name: .*, LayerType: \w+, Inputs: \[",
+    r"|^Name: .*, LayerType: \w+, Inputs: \["
+    r"|^(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?(?:\[I\] )?Average (?:on|over) \d+ runs\b"
+    r"|^(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?(?:\[I\] )?(?:GPU Compute(?: Time)?|(?:Host )?Latency)"
+    r"(?:: min = [\d.]+ ms|[ \r]*\n(?:\[\S+\] )?(?:\[I\] )?min: [\d.]+ ms)",
     re.MULTILINE,
 )
 _OPTION_SECTIONS = {
@@ -54,14 +63,22 @@ _LONGEST_LINE = 1 << 20
 
 @dataclass
 class Log:
-    """Contents of one log."""
+    """Contents of one log.
 
-    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
-    performance: dict[str, Any] = field(default_factory=dict)
+    ``runs`` has an entry per run of trtexec: its sections of options, and its figures under ``performance``.
+    ``lines`` counts the lines that were read by their sort,
+    ``unread`` those with times or rates that were not, ``left_out`` those that could not be.
+    """
+
+    runs: list[dict[str, dict[str, Any]]] = field(default_factory=list)
     profiles: list[Profile] = field(default_factory=list)
     layers: list[dict[str, Any]] = field(default_factory=list)
     bindings: list[str] = field(default_factory=list)
     version: str | None = None
+    lines: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    no_throughput: int = 0
 
 
 def looks_like_log(head: str) -> bool:
@@ -82,16 +99,18 @@ def parse_log(text: str) -> Log:
     reader = _Lines(out)
     for line in text.split("\n"):  # splitlines() would also split at the 0x1E in Metadata
         if len(line) <= _LONGEST_LINE:
-            reader.take(line.rstrip("\r"))
+            # lines that were pasted together without their ends
+            for part in _STAMP_WITHIN.split(line) if line.count("] [") > 1 else (line,):
+                reader.take(part.rstrip("\r"))
+        else:
+            out.left_out[OF_LINES[0]] += 1
     reader.end_block()
-    if reader.summary:
-        out.performance = performance_of(reader.summary, reader.percentiles)
+    statistics = reader.statistics
+    reader.end_run()
+    out.lines.update(statistics.lines)
+    out.unread.update(statistics.unread)
+    out.no_throughput = statistics.no_throughput
     return out
-
-
-def performance_of(summary: dict[str, Any], percentiles: list[str] | None) -> dict[str, Any]:
-    """Bring the summary lines into the shape of ``EngineInfo.performance``."""
-    return performance(summary, percentiles)
 
 
 class _Lines:
@@ -103,18 +122,32 @@ class _Lines:
         self._table: Profile | None = None
         self._names_first = False
         self._in_bindings = False
-        self._old_head: str | None = None
         self._block: dict[str, list[float]] = {}
         self._block_lines = 0
-        self.summary: dict[str, Any] = {}
-        self.percentiles: list[str] | None = None
+        self._sections: dict[str, dict[str, Any]] = {}
+        self._figures = 0  # runs whose figures are in the log's runs
+        self.statistics = Statistics()
+
+    def end_run(self) -> None:
+        """Keep what the lines of a run of trtexec say; figures without options may be of several."""
+        self.statistics.new_run()
+        figures = self.statistics.runs[self._figures :]
+        self._figures = len(self.statistics.runs)
+        first, *others = figures or [{}]
+        whole = {**self._sections, **({"performance": first} if first else {})}
+        self._out.runs += [run for run in (whole, *({"performance": other} for other in others)) if run]
+        self._section, self._sections = None, {}
 
     def take(self, line: str) -> None:
         prefix = _PREFIX.match(line)
         assert prefix is not None
         bare = prefix.end() == 0
+        # trtexec prints what is its own as information; other marks are the library's, or of another level
+        own = prefix["marks"].strip() in ("", "[I]")
         content = line[prefix.end() :].rstrip()
-        if bare and self._layer_time(content):
+        if content.endswith("m"):
+            content = _ANSI_END.sub("", content).rstrip()
+        if bare and not self.statistics.in_block and self._layer_time(content):
             return
         if self._block:
             self.end_block()
@@ -124,19 +157,33 @@ class _Lines:
             self._table_row(content)
         elif content.startswith("Name: ") and (layer := parse_layer_line(content)) is not None:
             self._out.layers.append(layer)
+            self._out.lines["layers"] += 1
         elif content == "Bindings:":
             self._in_bindings = bool(self._out.layers)
         elif self._in_bindings:
             self._in_bindings = bool(content)
             if content:
                 self._out.bindings.append(content)
-        elif not self._summary_line(content):
-            self._option(content)
+                self._out.lines["bindings"] += 1
+        elif _RUNNING.match(content):
+            self.end_run()
+        elif self.statistics.take(content):
+            self._section = None
+        elif not (own and self._option(content)):
+            self._unread(content)
         if content.startswith("TensorRT version: "):
             self._out.version = content[len("TensorRT version: ") :]
 
+    def _unread(self, content: str) -> None:
+        """Count what holds a time or a rate and was not read."""
+        if _TACTIC.search(content):
+            self._out.unread["times of tactics, from building the engine"] += 1
+        elif _ANY_TIME.search(content):
+            self._out.unread["other lines with times"] += 1
+
     def _open_section(self, content: str) -> None:
-        self._section, self._table, self._old_head = None, None, None
+        self._section, self._table = None, None
+        self.statistics.take("")  # a block of figures ends here
         found = _SECTION.match(content)
         if found is None:
             return
@@ -147,46 +194,21 @@ class _Lines:
                 producer="trtexec", count=int(profile.group(1)) if profile.group(1) else None
             )
         elif title.lower() in _OPTION_SECTIONS:
-            self._section = self._out.sections.setdefault(_OPTION_SECTIONS[title.lower()], {})
+            self._section = self._sections.setdefault(_OPTION_SECTIONS[title.lower()], {})
 
-    def _option(self, content: str) -> None:
+    def _option(self, content: str) -> bool:
+        """Take a line of a section of options; a line that cannot be one ends the section."""
         if self._section is None:
-            return
-        if not content:
-            # trtexec ends a section with an empty line, save that of the device, which has two parts
-            if self._section is not self._out.sections.get("device"):
-                self._section = None
-            return
+            return False
         key, colon, value = content.partition(":")
         if not colon:
-            return
+            # sections end with an empty line or another text, save that of the device, which has two parts
+            if content or self._section is not self._sections.get("device"):
+                self._section = None
+            return False
         self._section[key.strip()] = value.strip()
-        if key == "Percentiles":
-            self.percentiles = [p.strip() for p in value.split(",") if p.strip()]
-
-    # -- performance summary ---------------------------------------------------------------------------
-
-    def _summary_line(self, content: str) -> bool:
-        if scalar := _SCALAR.match(content):
-            self.summary[scalar.group(1)] = _number(scalar.group(2))
-            return True
-        head, _, rest = content.partition(":")
-        if " = " in rest and (found := _STATISTICS.findall(rest)):
-            values = [_number(value) for _, _, value in found]
-            self.percentiles = [p for _, p, _ in found if p]
-            self.summary[head] = values
-            return True
-        if content in _OLD_HEADS:
-            self._old_head = _OLD_HEADS[content]
-            self.summary[self._old_head] = []
-            return True
-        if self._old_head is not None and (old := _OLD_STATISTIC.match(content)):
-            name, value, percentile_value, percentile = old.groups()
-            self.summary[self._old_head].append(_number(value or percentile_value))
-            if not name:
-                self.percentiles = [percentile]
-            return True
-        return False
+        self._out.lines["options"] += 1
+        return True
 
     # -- tables ----------------------------------------------------------------------------------------
 
@@ -205,11 +227,11 @@ class _Lines:
         else:
             numbers = _NUMBERS_FIRST.fullmatch(content)
             name = numbers.group(2).strip() if numbers else ""
-        if numbers is None:
+        values = [] if numbers is None else [_number(v.rstrip("%")) for v in numbers.group(1).split()]
+        if not values or any(v is None for v in values):
+            self._out.left_out[OF_LINES[1]] += 1
             return
-        values = [_number(v.rstrip("%")) for v in numbers.group(1).split()]
-        if any(v is None for v in values):
-            return
+        self._out.lines["layer times"] += 1
         total, average, *middle, share = values
         if name == "Total":
             self._close_table()
@@ -259,6 +281,9 @@ class _Lines:
             counts = set(profile.counts)
             profile.count = counts.pop() if len(counts) == 1 else None
             self._out.profiles.append(profile)
+            self._out.lines["layer times"] += self._block_lines
+        elif self._block:
+            self._out.unread["a single layer time"] += self._block_lines
         self._block, self._block_lines = {}, 0
 
 

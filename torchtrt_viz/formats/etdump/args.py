@@ -17,7 +17,28 @@ from torchtrt_viz.formats.etdump.runs import Runs
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Calls", "EventArgs", "Mapping", "etrecord_table"]
+__all__ = ["Calls", "EventArgs", "ForeignTicks", "Mapping", "etrecord_table"]
+
+
+@dataclass(frozen=True)
+class ForeignTicks:
+    """Numbers that are of another clock than the runtime's, as recorded: rows in `Events`, start and end."""
+
+    rows: NDArray[np.int64]
+    start: NDArray[np.uint64]
+    end: NDArray[np.uint64]
+
+    @property
+    def count(self) -> NDArray[np.int64]:
+        """End less start."""
+        return (self.end - self.start).astype(np.int64)
+
+    def find(self, row: int) -> dict[str, Any]:
+        """Return ``unit`` ("unknown"), ``start_ticks`` and ``end_ticks`` of an event of another clock."""
+        at = int(np.searchsorted(self.rows, row))
+        if at == len(self.rows) or self.rows[at] != row:
+            return {}
+        return {"unit": "unknown", "start_ticks": int(self.start[at]), "end_ticks": int(self.end[at])}
 
 
 @dataclass(frozen=True)
@@ -86,7 +107,8 @@ class EventArgs:
     ``delegate_debug_id`` (as the delegate logged it: str or int); for the DELEGATE_CALL of an engine and
     what lies in it ``engine_id`` and ``engine_runtime``; with an ETRecord ``backend``, ``debug_handles``,
     ``op_types``, ``modules`` and ``sources`` (``file:line``), and the last two joined as ``module`` and
-    ``source``, each only where it was recorded; and the keys of a JSON object in the metadata. Metadata that
+    ``source``, each only where it was recorded; for numbers of another clock ``unit`` ("unknown"),
+    ``start_ticks`` and ``end_ticks``; and the keys of a JSON object in the metadata. Metadata that
     is something else, or whose key is one of the above, is under ``metadata``.
     """
 
@@ -98,6 +120,7 @@ class EventArgs:
         strings: list[str],
         mapping: Mapping | None,
         calls: Calls | None = None,
+        ticks: ForeignTicks | None = None,
     ) -> None:
         self._data = data
         self._events = events
@@ -105,6 +128,7 @@ class EventArgs:
         self._strings = strings
         self._mapping = mapping
         self._calls = calls
+        self._ticks = ticks
 
     def read(self, rows: NDArray[Any]) -> list[dict[str, Any]]:
         """Return one mapping per row."""
@@ -131,6 +155,8 @@ class EventArgs:
             out |= self._mapping.find(runs, run, instruction, delegate_id)
         if self._calls is not None:
             out |= self._calls.find(row)
+        if self._ticks is not None:
+            out |= self._ticks.find(row)
         raw = metadata_of(self._data, events, row)
         if raw:
             _merge(out, parse_metadata(raw))
@@ -148,13 +174,16 @@ def _merge(out: dict[str, Any], facts: dict[str, Any] | str) -> None:
         out["metadata"] = apart
 
 
-def etrecord_table(mapping: Mapping, events: Events, runs: Runs, strings: list[str]) -> pd.DataFrame:
+def etrecord_table(
+    mapping: Mapping, events: Events, runs: Runs, strings: list[str], foreign: NDArray[np.bool_]
+) -> pd.DataFrame:
     """Return one row per distinct event that the ETRecord can explain.
 
     Columns: ``method``, ``instruction``, ``name`` (None: a delegate's event), ``delegate_debug_id`` (None:
     the runtime's own event), ``backend``, ``op_types``, ``modules``, ``sources``, ``debug_handles`` (lists;
-    None: not recorded), ``events`` (how many the dump has) and ``total_ns`` (their summed durations; an
-    OPERATOR_CALL contains its native_call, a DELEGATE_CALL its delegate's events).
+    None: not recorded), ``events`` (how many the dump has) and ``total_ns`` (their summed durations, NA for
+    events of another clock, those of ``foreign``; an OPERATOR_CALL contains its native_call, a DELEGATE_CALL
+    its delegate's events).
     """
     import pandas as pd
 
@@ -199,5 +228,8 @@ def etrecord_table(mapping: Mapping, events: Events, runs: Runs, strings: list[s
     total = np.zeros(len(first), np.int64)
     np.add.at(total, code, events.dur[rows])
     frame["events"] = np.bincount(code, minlength=len(first)).astype(np.int64)
-    frame["total_ns"] = total
+    unknown = np.zeros(len(first), bool)
+    unknown[code[foreign[rows]]] = True
+    frame["total_ns"] = pd.array(total, dtype="Int64")
+    frame.loc[unknown, "total_ns"] = pd.NA
     return frame

@@ -90,14 +90,18 @@ def _scaled(ticks: NDArray[np.uint64], numerator: int, denominator: int) -> NDAr
 
 
 def unwrap(
-    start: NDArray[np.uint64], end: NDArray[np.uint64]
+    start: NDArray[np.uint64], end: NDArray[np.uint64], own: NDArray[np.bool_]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
     """Undo the wrap-around of a 32-bit tick counter; return start, end and how often it wrapped.
 
     Events are written when they end, so that ends rise but for what delegates log afterwards. A counter that
-    never exceeds 32 bits and falls by more than half its range has wrapped.
+    never exceeds 32 bits and falls by more than half its range has wrapped. Only the runtime's ``own`` events
+    prove that: a delegate may count another clock.
     """
     if len(end) == 0 or int(end.max()) >= _WRAP or int(start.max()) >= _WRAP:
+        return start, end, 0
+    runtime = end[own]
+    if not (runtime[1:] + np.uint64(_WRAP >> 1) < runtime[:-1]).any():
         return start, end, 0
     falls = end[1:] + np.uint64(_WRAP >> 1) < end[:-1]
     rises = end[:-1] + np.uint64(_WRAP >> 1) < end[1:]

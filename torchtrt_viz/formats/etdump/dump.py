@@ -17,7 +17,9 @@ from torchtrt_viz.model.repair import Repair
 if TYPE_CHECKING:
     from torchtrt_viz._native import etdump as native_etdump
 
-__all__ = ["Events", "Timed", "decode", "read_bytes", "timed"]
+__all__ = ["LAYER_ROLES", "Events", "Timed", "decode", "read_bytes", "timed"]
+
+LAYER_ROLES = 7  # the first of the native reader's ROLES that is of a delegate's own events
 
 _FAULTS = {
     "reference": "a reference that leads outside the file",
@@ -206,7 +208,7 @@ def _damage(dump: native_etdump.Dump, size: int, name: str) -> list[Repair]:
 def timed(columns: native_etdump.Events, clock: Clock, name: str) -> Timed:
     """Turn ticks into ns, and set apart the events of the file ``name`` whose times are invalid."""
     repairs: list[Repair] = []
-    start_ticks, end_ticks, wraps = unwrap(columns["start"], columns["end"])
+    start_ticks, end_ticks, wraps = unwrap(columns["start"], columns["end"], columns["role"] < LAYER_ROLES)
     if wraps:
         repairs.append(
             Repair(

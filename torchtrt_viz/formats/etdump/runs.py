@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.formats.etdump.clock import Sidecar
-from torchtrt_viz.formats.etdump.dump import Events
+from torchtrt_viz.formats.etdump.dump import LAYER_ROLES, Events
 from torchtrt_viz.model.repair import Repair
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Lane", "Runs", "assign_lanes", "make_runs"]
 
-METHOD, LAYER_ROLES = 0, 7  # rows of ROLES: Method::execute, and the first role of a delegate's events
+METHOD = 0  # row of ROLES: Method::execute
 _FAR = np.iinfo(np.int64).max
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtrt_viz.formats.producers import rank_group, rank_numbers
+from torchtrt_viz.formats.producers.rules import rank_group, rank_numbers
 from torchtrt_viz.model.schema import KINDS
 
 if TYPE_CHECKING:

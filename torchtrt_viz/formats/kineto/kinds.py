@@ -1,9 +1,9 @@
 """What the categories and names of trace events mean: the kind of work, and where its time is spent.
 
 Categories are those of libkineto's activity types (and of its ports to other devices), of the exporters
-before it (PyTorch 1.8 to 1.11: Operator, Runtime, Kernel, ...), and of AMD's and Intel's tools. A category
-that is not listed says nothing: its events are ``other``, on the host unless their arguments name a device
-and a stream.
+before it (PyTorch 1.8 to 1.11: Operator, Runtime, Kernel, ...), of AMD's and Intel's tools, of ONNX Runtime
+(Session, Node, Kernel, Api), Paddle and VizTracer (FEE). A category that is not listed says nothing: its
+events are ``other``, on the host unless their arguments or the names of their row name a device.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ def _table(kind: str, domain: int, categories: str) -> dict[str, tuple[int, int]
 
 #: Category -> (code of the kind, 0 host, 1 GPU, -1 not said).
 CATEGORIES: dict[str, tuple[int, int]] = {
-    **_table("operator", HOST, "cpu_op Operator operator"),
-    **_table("annotation", HOST, "user_annotation"),
+    **_table("operator", HOST, "cpu_op Operator operator OperatorInner PythonOp Node"),
+    **_table(
+        "annotation", HOST, "user_annotation Session ProfileStep Dataloader PythonUserDefined UserDefined"
+    ),
     **_table(
         "annotation", GPU, "gpu_user_annotation mlu_user_annotation gcu_user_annotation GCU_USER_ANNOTATION"
     ),
@@ -37,9 +39,10 @@ CATEGORIES: dict[str, tuple[int, int]] = {
         "runtime",
         HOST,
         "cuda_runtime cuda_driver hip_runtime Runtime runtime driver xpu_runtime xpu_driver mtia_runtime "
-        "glow_runtime mlu_runtime gcu_runtime gcu_driver privateuse1_runtime privateuse1_driver",
+        "glow_runtime mlu_runtime gcu_runtime gcu_driver privateuse1_runtime privateuse1_driver "
+        "musa_runtime musa_driver Api CudaRuntime",
     ),
-    **_table("python", HOST, "python_function"),
+    **_table("python", HOST, "python_function FEE"),
     **_table("communication", UNSAID, "collective_comm"),
     # CUPTI's synchronisation records last as long as the host call that waits, whatever lane they are put on.
     **_table(

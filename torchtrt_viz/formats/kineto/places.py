@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.formats.kineto.kinds import CATEGORIES, NAME_RULES, OTHER
-from torchtrt_viz.formats.producers import GPU, MEASURED, Place, places_of
+from torchtrt_viz.formats.producers.rules import GPU, MEASURED, Place, places_of
 from torchtrt_viz.model.schema import KINDS
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ class Placed:
     derived: int
 
 
-def lane_places(lanes: Sequence[Lane], labels: Labels) -> list[Place | None]:
+def lane_places(
+    lanes: Sequence[Lane], labels: Labels, categories: Iterable[str | None]
+) -> list[Place | None]:
     """Ask the names of each lane: those of the metadata, else the ids as they stand in the file."""
 
     def names(lane: Lane) -> tuple[str | None, str | None, str]:
@@ -60,7 +62,9 @@ def lane_places(lanes: Sequence[Lane], labels: Labels) -> list[Place | None]:
         of_thread = labels.threads.get((process, thread), ("", None))[0]
         return name or process, of_thread or thread, of_process
 
-    return places_of(names(lane) for lane in lanes)
+    return places_of(
+        (names(lane) for lane in lanes), categorised=any(name in CATEGORIES for name in categories)
+    )
 
 
 def place_events(

@@ -18,7 +18,7 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source
 from torchtrt_viz.formats.kineto import kinds as kineto_kinds
-from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of
+from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of, unread_data
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
 from torchtrt_viz.formats.kineto.ids import Separated, separate_ids
 from torchtrt_viz.formats.kineto.meta import KEPT_KEYS, clock_of, rank_of, read_values
@@ -181,13 +181,19 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     recorded = starts[starts > 0] if "zero_time" in notes else starts
     base_ns, clock = clock_of(meta.pop("base_ns", None), int(recorded.min()) if len(recorded) else None)
     labels = Labels.of(found["labels"])
-    places = lane_places(found["tracks"], labels)
+    places = lane_places(found["tracks"], labels, found["categories"])
     placed, derived = place_events(spans, places, spans["name"])
     place_events(instants, places, instants["name"])
     instants.pop("timing", None)
     _mark_unclosed(spans, found["unclosed_calls"])
     separated = separate_ids(spans, found["tracks"])
     _warn(source.name, options, separated, unsaid_events(spans, found["categories"], places))
+    for key, size in unread_data(found).items():
+        options.warnings.append(
+            Repair(
+                "unread_key", f"{key!r} holds records of another form ({size} bytes), not read", source.name
+            )
+        )
     ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
     states = instants["state"]
     return TraceData(

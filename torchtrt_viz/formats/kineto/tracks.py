@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.formats.producers import GPU, Place
+from torchtrt_viz.formats.producers.rules import GPU, Place
 from torchtrt_viz.model import schema
 
 if TYPE_CHECKING:

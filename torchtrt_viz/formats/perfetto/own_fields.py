@@ -131,7 +131,7 @@ def _track(track: dict[str, Any]) -> dict[str, Any]:
     return {
         "label": text(track.get("label")) or "",
         "type": track.get("type") if track.get("type") in schema.TRACK_TYPES else "other",
-        "domain": "gpu" if track.get("domain") == "gpu" else "host",
+        "domain": _domain(track),
         "process": _name(track.get("process")),
         "thread": _name(track.get("thread")),
         "device": whole(track.get("device"), -(2**31), 2**31),
@@ -152,7 +152,7 @@ def _aggregate(entry: object, tracks: int) -> dict[str, Any] | None:
     return {
         "name": text(entry.get("name")) or "",
         "kind": entry["kind"],
-        "domain": "gpu" if entry.get("domain") == "gpu" else "host",
+        "domain": _domain(entry),
         "timing": entry["timing"],
         "track": track,
         "dur_ns": dur,
@@ -161,6 +161,12 @@ def _aggregate(entry: object, tracks: int) -> dict[str, Any] | None:
         "run_id": text(entry.get("run_id")),
         "args": entry.get("args") if isinstance(entry.get("args"), dict) else {},
     }
+
+
+def _domain(entry: dict[str, Any]) -> str | None:
+    """Return host or gpu; None where the writer said that it is unknown."""
+    value = entry.get("domain", "host")
+    return None if value is None else value if value in schema.DOMAINS else "host"
 
 
 def _name(value: object) -> str | int | None:

@@ -194,7 +194,7 @@ export class Labels {
       } else if (row.type === "lane") {
         const key = `${row.track.id}/${row.pinned}`;
         if (row.role !== "spans" && row.lanes > 1) {
-          out.push(element("div", { class: "tv-label tv-role", style }, { instants: "events", annotations: "ranges", modeled: "modeled" }[row.role]));
+          out.push(element("div", { class: "tv-label tv-role", style }, { instants: "events", annotations: "ranges", modeled: "modeled", implausible: "implausible" }[row.role]));
         }
         if (seen.has(key)) continue;
         seen.add(key);

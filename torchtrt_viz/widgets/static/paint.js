@@ -350,7 +350,7 @@ function spans(context, scene, view, row, known, top, height) {
       if (gpu && row.role === "spans") context.fillRect(x, top + height - 2, w, 2);
       else if (x0 >= 0) context.fillRect(x, top, 1, height);
     }
-    if (block || row.role === "annotations" || row.role === "modeled") hatch(context, x, top, w, height, side.edge);
+    if (block || row.role === "annotations" || row.role === "modeled" || row.role === "implausible") hatch(context, x, top, w, height, side.edge);
     if (tall && w >= LABEL_FROM) {
       const text = scene.nameText(view.name[i]);
       if (text) {

@@ -21,7 +21,9 @@ export function spanLines({ name, kind, start, dur, section, role, track }) {
   const lines = [];
   if (role === "instants") lines.push(`event at ${duration(start)}`);
   else {
-    const what = role === "annotations" ? "range on the GPU's clock" : role === "modeled" ? `${spentOn(section)}, modeled (not observed)` : spentOn(section);
+    const notes = { modeled: "modeled (not observed)", implausible: "implausible (in no sum)" };
+    const note = role === "modeled" || role === "implausible" ? `, ${notes[role]}` : "";
+    const what = role === "annotations" ? "range on the GPU's clock" : `${spentOn(section)}${note}`;
     lines.push(`${duration(dur)} ${what}`, `starts at ${duration(start)}`);
   }
   lines.push(`${kind} · ${track}`);

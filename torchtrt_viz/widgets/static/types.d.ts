@@ -3,7 +3,7 @@
 import type { View } from "./view.js";
 
 export type Section = "host" | "gpu";
-export type Role = "spans" | "modeled" | "annotations" | "instants";
+export type Role = "spans" | "modeled" | "annotations" | "instants" | "implausible";
 
 export interface Track {
   id: string;

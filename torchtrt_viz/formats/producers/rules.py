@@ -5,7 +5,8 @@ their own, and tell by the names of processes and threads: this is the one table
 Perfetto alike. The first rule that fits a row decides. What no rule fits stays what its category says.
 
 Sources of the names: XLA's and TensorFlow's trace viewer and TensorFlow 1's ``timeline.py``; Ascend's msprof
-and torch_npu; rocprof v1's ``tblextr.py`` and rpd's ``rpd2tracing.py``; nsys2json; libkineto.
+and torch_npu; rocprof v1's ``tblextr.py`` and rpd's ``rpd2tracing.py``; nsys2json; nvprof2json; Paddle's
+profiler; Intel's unitrace; Triton's Proton; torch's profiler before Kineto; libkineto.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class TrackRule:
 
     ``process`` and ``thread`` are searched from their beginning; None fits every text. Groups ``device`` and
     ``stream`` give the numbers. ``labels`` is what the process's metadata says of it beside its name.
+    ``uncategorised`` rules hold where no category of the file says anything.
     """
 
     producer: str
@@ -63,6 +65,7 @@ class TrackRule:
     kind: str | None
     timing: str = "measured"
     labels: str | None = None
+    uncategorised: bool = False
 
 
 #: Names of rows that repeat or sum up what other rows hold.
@@ -110,11 +113,36 @@ RULES: tuple[TrackRule, ...] = (
     # ranges of the host, and the same ranges projected onto the kernels launched in them
     TrackRule("nsys2json", r"Device \d+$", r"NVTX Thread", "host", "annotation"),
     TrackRule("nsys2json", r"Device \d+$", r"NVTX Kernel Thread", "gpu", "annotation", "modeled"),
+    # nvprof2json: a process a device and context, rows by what they do, and once more by stream
+    TrackRule("nvprof2json", r"\[(?P<device>\d+):\d+\] Overview$", r"MemCpy", "gpu", "memcpy"),
+    TrackRule("nvprof2json", r"\[(?P<device>\d+):\d+\] Overview$", r"Memset", "gpu", "memset"),
+    TrackRule("nvprof2json", r"\[(?P<device>\d+):\d+\] Overview$", r"Compute", "gpu", "kernel"),
+    # torch.autograd.profiler before Kineto
+    TrackRule("torch", r"CUDA functions$", None, "gpu", "kernel"),
+    TrackRule("torch", r"CPU functions$", None, "host", "operator"),
+    # Paddle (older versions misspell the word)
+    TrackRule("paddle", r"(Device|Deivce) (?P<device>\d+)\s*\(", r"stream (?P<stream>\d+)", "gpu", "kernel"),
+    TrackRule("paddle", r"Process \d+ \((C\+\+|Python|python)", None, "host", None),
+    # Intel's unitrace
+    TrackRule("unitrace", r"DEVICE<", None, "gpu", "kernel"),
+    TrackRule("unitrace", r"HOST<", None, "host", None),
+    # Proton inside a kernel: scopes of warps, whose kernel is no row
+    TrackRule("proton", r".* Core\d+ CTA\d+", r"warp (?P<stream>\d+)", "gpu", "annotation"),
     # rocprof v1 and rpd
     TrackRule("rocprof", r"CPU (HIP|HSA) API$", None, "host", "runtime"),
     TrackRule("rocprof", r"(CPU ROCTX|Markers and Ranges)", None, "host", "annotation"),
     TrackRule("rocprof", r"COPY$", None, "gpu", "memcpy"),
     TrackRule("rocprof", r"GPU ?(?P<device>\d+)$", r"(?P<stream>.*)", "gpu", "kernel"),
+    # libkineto's metadata, where somebody's filter took the categories away
+    TrackRule(
+        "libkineto",
+        None,
+        r"stream (?P<stream>-?\d+)",
+        "gpu",
+        "kernel",
+        labels="GPU",
+        uncategorised=True,
+    ),
 )
 
 _COMPILED = tuple(
@@ -127,7 +155,9 @@ _COMPILED = tuple(
 )
 
 
-def place_of(process: str | None, thread: str | None, labels: str = "") -> Place | None:
+def place_of(
+    process: str | None, thread: str | None, labels: str = "", *, categorised: bool = False
+) -> Place | None:
     """Return what the names of a row say; None where they say nothing.
 
     Parameters
@@ -136,11 +166,13 @@ def place_of(process: str | None, thread: str | None, labels: str = "") -> Place
         Names; where there are none, the ids as the file writes them.
     labels
         What the process's metadata says of it beside its name ("GPU 0", "NPU").
+    categorised
+        Whether categories of the file are known.
     """
     if not process:
         return None
     for rule, of_process, of_thread in _COMPILED:
-        if rule.labels is not None and rule.labels not in labels:
+        if (rule.uncategorised and categorised) or (rule.labels is not None and rule.labels not in labels):
             continue
         found = None if of_process is None else of_process.match(process)
         if of_process is not None and found is None:
@@ -162,7 +194,7 @@ def place_of(process: str | None, thread: str | None, labels: str = "") -> Place
 
 
 def places_of(
-    rows: Iterable[tuple[str | None, str | None, str]],
+    rows: Iterable[tuple[str | None, str | None, str]], *, categorised: bool = False
 ) -> list[Place | None]:
     """Return what the names of each row (process, thread, labels of the process) say.
 
@@ -170,7 +202,7 @@ def places_of(
     derived.
     """
     listed = list(rows)
-    out: list[Place | None] = [place_of(*row) for row in listed]
+    out: list[Place | None] = [place_of(*row, categorised=categorised) for row in listed]
     single = {p.device for p in out if p is not None and p.producer == "tensorflow" and _numbered(p.stream)}
     for at, place in enumerate(out):
         sums_up = place is not None and place.producer == "tensorflow" and place.stream == "all"
