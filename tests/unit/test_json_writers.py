@@ -15,7 +15,7 @@ from torchtrt_viz import analysis
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.kineto.ids import separate_ids
-from torchtrt_viz.formats.producers import rank_numbers
+from torchtrt_viz.formats.producers.rules import rank_numbers
 from torchtrt_viz.loading.reading import read_source
 
 
