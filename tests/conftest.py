@@ -7,28 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from shared_files import ABSENT, VARIABLE, shared_folder
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED = ROOT.parent / "shared"
-
-
-def _shared(name: str) -> Path:
-    folder = SHARED / name
-    if not folder.is_dir():
-        pytest.skip(f"the folder of reference files ../shared/{name} is not beside this checkout")
-    return folder
 
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     """Real files of other people's runs."""
-    return _shared("corpus")
+    return shared_folder("corpus")
 
 
 @pytest.fixture(scope="session")
 def cases() -> Path:
     """Small hard inputs, with the expected result of each."""
-    return _shared("cases")
+    return shared_folder("cases")
 
 
 @pytest.fixture(scope="session")
@@ -46,3 +39,12 @@ def _away_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     os.chdir(tmp_path_factory.mktemp("elsewhere"))
     yield
     os.chdir(before)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how much was not tested for want of the reference files."""
+    count = sum(ABSENT in str(report.longrepr) for report in terminalreporter.stats.get("skipped", ()))
+    if count:
+        terminalreporter.write_line(
+            f"{count} tests were skipped for want of ../shared; {VARIABLE} may say where it is", yellow=True
+        )

@@ -261,24 +261,26 @@ def test_the_theme_follows_the_lab(notebook):
     notebook.wait("!t.theme.dark")
 
 
-def test_it_answers_while_a_cell_runs(notebook):
-    """Messages go to a subshell: a long cell does not freeze the timeline."""
+def test_it_answers_while_a_cell_runs(notebook, tmp_path):
+    """Messages go to a subshell: a long cell does not freeze the timeline.
+
+    The cell runs until the timeline has answered.
+    """
+    answered = tmp_path / "answered"
     # The lab opens the subshell with the first message, and anew when its settings change.
     notebook.visit.run("t.source.detail(0)")
     notebook.page.evaluate(
-        """() => {
+        """(code) => {
           const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-          const code = 'import time; time.sleep(4)';
           window.slow = kernel.requestExecute({ code, store_history: false }).done;
-        }"""
+        }""",
+        f"import os, time\nwhile not os.path.exists({str(answered)!r}): time.sleep(0.01)",
     )
-    began = notebook.page.evaluate("() => performance.now()")
     notebook.visit.run("t.setRange(t.length * 0.2, t.length * 0.21)")
     notebook.visit.settle()
     notebook.wait("t.view.t0 > 0 && (t.view.t1 - t.view.t0) < t.length * 0.03")
-    took = notebook.page.evaluate("() => performance.now()") - began
+    answered.touch()
     notebook.page.evaluate("async () => { await window.slow; }")
-    assert took < 3_500
 
 
 def test_the_picture_comes_to_python(notebook, tmp_path):

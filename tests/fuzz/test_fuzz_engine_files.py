@@ -1,8 +1,9 @@
-"""Mutated files about engines: the loaders give a trace or a TraceFormatError, in bounded time and memory.
+"""Mutated files about engines: the loaders give a trace or a TraceFormatError, in bounded memory.
 
-``TORCHTRT_VIZ_FUZZ_SECONDS=3600 python -m pytest tests/fuzz/test_fuzz_engine_files.py`` runs for an hour per
-seed and reports what it did with ``-s``. The coverage-guided harness of the native reader is
-capture_ext/tests/fuzz/engine.cpp; its first lines have the command for a long run.
+``TORCHTRT_VIZ_FUZZ_INPUTS=100000 python -m pytest tests/fuzz/test_fuzz_engine_files.py`` tries as many inputs
+per seed and reports what it did with ``-s``; one that hangs runs into the limit of every test
+(``--timeout``). The coverage-guided harness of the native reader is capture_ext/tests/fuzz/engine.cpp; its
+first lines have the command for a long run.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-SECONDS = os.environ.get("TORCHTRT_VIZ_FUZZ_SECONDS", "8")
+INPUTS = os.environ.get("TORCHTRT_VIZ_FUZZ_INPUTS", "250")
 
 LOOP = """
-import random, resource, sys, time
+import random, resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 from torchtrt_viz.errors import TraceFormatError
@@ -79,10 +80,8 @@ def check(trace):
         repr(engine)
 
 
-loaded = refused = slowest = 0
-until = time.monotonic() + float(sys.argv[2])
-while time.monotonic() < until:
-    begin = time.process_time()
+loaded = refused = 0
+for _ in range(int(sys.argv[2])):
     try:
         if rng.random() < 0.7:
             name, data = rng.choice(seeds)
@@ -99,8 +98,7 @@ while time.monotonic() < until:
     except TraceFormatError as error:
         assert error.path and str(error), error
         refused += 1
-    slowest = max(slowest, time.process_time() - begin)
-print(loaded, refused, slowest)
+print(loaded, refused)
 """
 
 
@@ -112,18 +110,16 @@ def test_mutated_files_load_or_are_refused(cases: Path, corpus: Path, seed: str)
     run = next((corpus / "trex" / "fuzzylabs_torchtrt_traces").glob("alexnet/*/iter_0"))
     seeds += [str(p) for folder in (logs, run) for p in sorted(folder.iterdir()) if p.stat().st_size < 25_000]
     done = subprocess.run(
-        [sys.executable, "-c", LOOP, seed, SECONDS, *seeds],
+        [sys.executable, "-c", LOOP, seed, INPUTS, *seeds],
         capture_output=True,
         text=True,
-        timeout=120 + 2 * float(SECONDS),
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    loaded, refused, slowest = done.stdout.split()
-    print(f"{loaded} loaded, {refused} refused, slowest {slowest} s")
+    loaded, refused = done.stdout.split()
+    print(f"{loaded} loaded, {refused} refused")
     assert int(loaded) > 20
     assert int(refused) > 5
-    assert float(slowest) < 10
 
 
 @pytest.mark.fuzz
@@ -157,9 +153,9 @@ def test_coverage_guided_for_a_short_while(root: Path, cases: Path, tmp_path: Pa
         if path.stat().st_size < 20_000:
             shutil.copy(path, seeds)
     limits = [
-        "-max_total_time=20",
+        "-runs=10000",
         "-max_len=8192",
-        "-timeout=10",
+        "-timeout=60",
         "-rss_limit_mb=1024",
         "-print_final_stats=1",
     ]
@@ -167,7 +163,6 @@ def test_coverage_guided_for_a_short_while(root: Path, cases: Path, tmp_path: Pa
         [str(harness), *limits, f"-artifact_prefix={tmp_path}/", str(found), str(seeds)],
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]

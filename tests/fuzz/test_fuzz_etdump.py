@@ -1,12 +1,14 @@
-"""Mutated ETDumps: the loader gives a trace or a TraceFormatError, in bounded time and memory.
+"""Mutated ETDumps: the loader gives a trace or a TraceFormatError, in bounded memory.
 
 The coverage-guided harness is capture_ext/tests/fuzz/etdump.cpp; its first lines have the command for a long
-run.
+run. TORCHTRT_VIZ_FUZZ_INPUTS makes the runs of this file longer; one that hangs runs into the limit of
+every test (--timeout).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -15,9 +17,12 @@ from pathlib import Path
 
 import pytest
 from etdump_writer import Scalar, allocation, debug, etdump, profile, run, tensor
+from shared_files import SHARED
+
+INPUTS = os.environ.get("TORCHTRT_VIZ_FUZZ_INPUTS", "500")
 
 LOOP = """
-import random, resource, sys, time
+import random, resource, sys
 from pathlib import Path
 
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
@@ -27,7 +32,7 @@ from torchtrt_viz.loading.reading import read_source
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 
-seeds = [Path(name).read_bytes() for name in sys.argv[2:]]
+seeds = [Path(name).read_bytes() for name in sys.argv[3:]]
 rng = random.Random(sys.argv[1])
 NUMBERS = [0, 1, 4, 0x7F, 0x80, 0xFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFC]
 
@@ -61,11 +66,9 @@ def mutate(data):
     return bytes(out)
 
 
-loaded = refused = slowest = 0
-until = time.monotonic() + float(8)
-while time.monotonic() < until:
+loaded = refused = 0
+for _ in range(int(sys.argv[2])):
     data = mutate(rng.choice(seeds))
-    begin = time.process_time()
     try:
         trace = read_source(Source("fuzz.etdp", data=data), LoadOptions(), "etdump")
         rows = range(0, len(trace.spans), 1 + len(trace.spans) // 50)
@@ -76,8 +79,7 @@ while time.monotonic() < until:
     except TraceFormatError as error:
         assert error.offset is not None, error
         refused += 1
-    slowest = max(slowest, time.process_time() - begin)
-print(loaded, refused, slowest)
+print(loaded, refused)
 """
 
 
@@ -104,7 +106,7 @@ def seeds(tmp_path: Path, request: pytest.FixtureRequest) -> list[str]:
     made = tmp_path / "made.etdp"
     made.write_bytes(etdump([run(events, allocators=["a"]), run(events[:4]), run([])]))
     paths = [str(made)]
-    folder = Path(__file__).resolve().parents[2] / ".." / "shared" / "corpus" / "etdump"
+    folder = SHARED / "corpus" / "etdump"
     if folder.is_dir():
         paths += [str(p) for p in sorted(folder.glob("*.etdp")) if 0 < p.stat().st_size < 70_000]
     return paths
@@ -113,18 +115,15 @@ def seeds(tmp_path: Path, request: pytest.FixtureRequest) -> list[str]:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", ["one", "two"])
 def test_mutated_dumps_load_or_are_refused(seeds: list[str], seed: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOOP, seed, *seeds], capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", LOOP, seed, INPUTS, *seeds], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    loaded, refused, slowest = done.stdout.split()
+    loaded, refused = done.stdout.split()
     assert int(loaded) > 50
     assert int(refused) > 50
-    assert float(slowest) < 5
 
 
 RECORDS = """
-import random, sys, time
+import random, sys
 from pathlib import Path
 
 from torchtrt_viz.errors import TraceFormatError
@@ -134,8 +133,7 @@ rng = random.Random(5)
 seed = Path(sys.argv[1]).read_bytes()
 path = Path(sys.argv[2])
 read = refused = 0
-until = time.monotonic() + 5
-while time.monotonic() < until:
+for _ in range(2_000):
     out = bytearray(seed)
     for _ in range(rng.choice([1, 2, 8, 30])):
         near_end = len(out) - rng.randrange(1, min(900, len(out)))
@@ -169,7 +167,6 @@ def test_mutated_records_are_read_or_refused(tmp_path: Path) -> None:
         [sys.executable, "-c", RECORDS, str(seed), str(tmp_path / "mutated.etrecord")],
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     read, refused = map(int, done.stdout.split())
@@ -209,14 +206,13 @@ def test_coverage_guided_for_a_short_while(root: Path, seeds: list[str], tmp_pat
     done = subprocess.run(
         [
             str(harness),
-            *("-max_total_time=20", "-max_len=65536", "-timeout=10", "-rss_limit_mb=1024"),
+            *("-runs=10000", "-max_len=65536", "-timeout=60", "-rss_limit_mb=1024"),
             f"-artifact_prefix={tmp_path}/",
             str(found),
             str(corpus),
         ],
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert "Done" in done.stderr

@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ import torchtrt_viz as tv
 from torchtrt_viz import TraceFormatError
 from torchtrt_viz.trace import Trace
 
-SECONDS = float(os.environ.get("TORCHTRT_VIZ_FUZZ_SECONDS", "10"))
+INPUTS = int(os.environ.get("TORCHTRT_VIZ_FUZZ_INPUTS", "1500"))
 # Where an event is damaged, how much can be told of it depends on what is at hand of the text behind it.
 DAMAGE = {"damaged_event", "lost_event", "not_an_event", "truncated", "damaged_header", "missing_comma"}
 PIECES = [
@@ -107,25 +106,18 @@ def test_mutations(cases: Path, corpus: Path, tmp_path: Path) -> None:
     random_ = random.Random(20)
     pool = seeds(cases, corpus)
     path = tmp_path / "input.json"
-    until = time.monotonic() + SECONDS
-    runs = 0
-    while time.monotonic() < until:
+    for _ in range(INPUTS):
         content = mutated(random_, random_.choice(pool))
         path.write_bytes(content)
-        begin = time.process_time()
         try:
             trace = tv.load(path, format="kineto")
         except TraceFormatError:
             continue
-        finally:
-            runs += 1
-            assert time.process_time() - begin < 5, content
         assert isinstance(trace, Trace)
         check(trace)
         small = decode(content, window=random_.choice([64, 100, 1000]), block=random_.choice([1, 50, 4096]))
         if not DAMAGE & (small["notes"].keys() | decode(content)["notes"].keys()):
             assert small["spans"]["start_ns"].tolist() == trace.spans["start_ns"].tolist(), content
-    assert runs > 10
 
 
 @pytest.mark.fuzz
@@ -157,12 +149,11 @@ def test_coverage_guided_with_sanitizers(root: Path, cases: Path, corpus: Path, 
     folder.mkdir()
     for i, content in enumerate(seeds(cases, corpus)):
         (folder / str(i)).write_bytes(bytes([32, 64]) + content)
-    limits = ["-max_len=20000", "-timeout=10", "-rss_limit_mb=1024", f"-max_total_time={SECONDS:.0f}"]
+    limits = ["-max_len=20000", "-timeout=60", "-rss_limit_mb=1024", "-runs=10000"]
     run = subprocess.run(
         [str(program), *limits, f"-dict={room}/tests/fuzz/kineto.dict", str(folder)],
         capture_output=True,
         text=True,
-        timeout=SECONDS + 120,
         cwd=tmp_path,
     )
     assert run.returncode == 0, run.stderr[-3000:]

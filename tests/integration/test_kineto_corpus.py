@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shared_files import SHARED
 from slow_kineto import SlowTrace, hta_rounded, read_slowly
 
 import torchtrt_viz as tv
 from torchtrt_viz.trace import Trace
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+CORPUS = SHARED / "corpus"
 FILES = sorted(
-    path.relative_to(SHARED).as_posix()
+    path.relative_to(CORPUS).as_posix()
     for folder in ("kineto", "ranks")
-    for path in (SHARED / folder).rglob("*.json*")
+    for path in (CORPUS / folder).rglob("*.json*")
     if ".meta." not in path.name and path.stat().st_size
 )
 
@@ -57,9 +58,9 @@ class Pair:
 
 
 def pair_of(name: str) -> Pair:
-    trace = tv.load(SHARED / name)
+    trace = tv.load(CORPUS / name)
     assert isinstance(trace, Trace)
-    return Pair(name, trace, read_slowly(SHARED / name))
+    return Pair(name, trace, read_slowly(CORPUS / name))
 
 
 @pytest.fixture(scope="module", params=FILES)
@@ -183,7 +184,7 @@ def test_flows_lead_where_their_points_lie(pair: Pair) -> None:
 def test_meta(pair: Pair) -> None:
     trace, header = pair.trace, pair.slow.header
     assert trace.meta["format"] == "kineto"
-    assert trace.meta["sources"] == [str(SHARED / pair.name)]
+    assert trace.meta["sources"] == [str(CORPUS / pair.name)]
     if header:
         assert trace.meta["base_ns"] == header.get("baseTimeNanoseconds", 0)
         assert trace.meta.get("distributedInfo") == header.get("distributedInfo")
@@ -231,7 +232,7 @@ def test_kernel_time_is_exact_where_rounding_to_microseconds_loses_it(
 
 def test_overlapping_kernels_are_kept_where_a_strict_stack_drops_them(corpus: Path) -> None:
     name = "kineto/b200_eager_pystacks_rank0_of8.json.gz"
-    trace = tv.load(SHARED / name)
+    trace = tv.load(CORPUS / name)
     spans = trace.spans
     gpu = spans[spans["domain"] == "gpu"].sort_values(["start_ns", "dur_ns"], ascending=[True, False])
     # A trace processor that needs slices to nest drops one that begins inside another and ends after it.
@@ -257,7 +258,7 @@ def test_overlapping_kernels_are_kept_where_a_strict_stack_drops_them(corpus: Pa
 
 def test_steps_number_host_and_device_work(corpus: Path) -> None:
     name = "kineto/a100_ddp_nccl_fwdbwd.json.gz"
-    spans = tv.load(SHARED / name).spans
+    spans = tv.load(CORPUS / name).spans
     steps = spans[(spans["kind"] == "step") & (spans["domain"] == "host")]
     numbers = {
         int(n.rpartition("#")[2]): (s, s + d)

@@ -16,7 +16,10 @@ _FOR_ALL = "import them when they are called"
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module; `line` is where the statement begins in `importer`."""
+    """One imported module; `line` is where the statement begins in `importer`.
+
+    `commented` is told of imports inside functions only.
+    """
 
     importer: str
     imported: str
@@ -39,24 +42,26 @@ class ImportGraph:
     def __init__(self, package: Path) -> None:
         self.package = package
         self.modules = {_dotted(path, package): path for path in sorted(package.rglob("*.py"))}
+        self.trees = {name: ast.parse(path.read_text()) for name, path in self.modules.items()}
         self.imports = [found for name in self.modules for found in self._imports_of(name)]
         self.own = [found for found in self.imports if found.imported in self.modules]
 
     def _imports_of(self, module: str) -> Iterator[Import]:
         path = self.modules[module]
-        yield from self._in_file(module, path)
+        yield from self._in_file(module, path, self.trees[module])
         stub = path.with_suffix(".pyi")
         if path.name == "__init__.py" and stub.exists():
-            yield from self._in_file(module, stub)
+            yield from self._in_file(module, stub, ast.parse(stub.read_text()))
 
-    def _in_file(self, module: str, path: Path) -> Iterator[Import]:
-        text = path.read_text()
-        tree = ast.parse(text)
-        comments = _comment_lines(text)
+    def _in_file(self, module: str, path: Path, tree: ast.Module) -> Iterator[Import]:
+        comments: set[int] | None = None
         for_all = _FOR_ALL in " ".join((ast.get_docstring(tree) or "").split())
         for statement, first_of_run, in_function in _import_statements(tree, in_function=False):
+            if in_function and comments is None:  # reading them is slow, and nothing else needs them
+                comments = _comment_lines(path.read_text())
             last = statement.end_lineno or statement.lineno
-            commented = for_all or not comments.isdisjoint(range(first_of_run - 1, last + 1))
+            around = range(first_of_run - 1, last + 1)
+            commented = for_all or not (comments or set()).isdisjoint(around)
             for imported in self._targets(module, statement):
                 if imported != module:
                     yield Import(module, imported, statement.lineno, in_function, commented)
@@ -127,13 +132,21 @@ def _comment_lines(text: str) -> set[int]:
     return {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
 
 
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements directly below a node; expressions hold none."""
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        below = getattr(node, field, None)
+        if isinstance(below, list):
+            yield from below
+
+
 def _import_statements(
     node: ast.AST, *, in_function: bool
 ) -> Iterator[tuple[ast.Import | ast.ImportFrom, int, bool]]:
     """Yield each import, the first line of the run of imports it is in, and whether a function holds it."""
     inside = in_function or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     run_begins = 0
-    for child in ast.iter_child_nodes(node):
+    for child in _statements(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             run_begins = run_begins or child.lineno
             yield child, run_begins, inside

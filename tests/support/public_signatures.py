@@ -16,7 +16,7 @@ class PublicSignatures:
 
     def __init__(self, graph: ImportGraph) -> None:
         self._graph = graph
-        self._trees = {name: ast.parse(path.read_text()) for name, path in graph.modules.items()}
+        self._trees = graph.trees
 
     def of_module(self, module: str) -> dict[str, Function]:
         """Return what a module defines under public names, by `module.function` or `module.Class.method`."""

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import torchtrt_viz as tv
 from torchtrt_viz._native import native
 from torchtrt_viz.formats.producers import categories
 from torchtrt_viz.trace import Trace
 
-__all__ = ["complete", "decode", "load_events", "load_text", "warned"]
+__all__ = ["complete", "decode", "load_events", "load_text", "summary", "warned"]
 
 
 def complete(name: str, ts: Any, dur: Any, **more: Any) -> dict[str, Any]:
@@ -57,3 +59,19 @@ def decode(content: bytes, window: int = 1 << 20, block: int = 1 << 20) -> dict[
         decoder.feed(content[at : at + block])
     found: dict[str, Any] = decoder.finish()
     return found
+
+
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """Everything that the decoder gives, as plain values."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return value.tolist()
+        if isinstance(value, dict):
+            return {key: plain(inner) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(inner) for inner in value]
+        return value
+
+    out: dict[str, Any] = plain(found)
+    return out

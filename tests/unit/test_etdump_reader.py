@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import time
 from typing import Any
 
 import etdump_writer as writer
@@ -207,11 +206,10 @@ def test_a_table_that_is_reached_from_everywhere_cannot_multiply_the_work() -> N
     """A run with many events, listed as a run many times over: quadratic for a reader without a budget."""
     count = 20_000
     events = encoded_vector_of_one_event(count)
-    begin = time.process_time()
     dump = decode(events)
-    assert time.process_time() - begin < 2
     assert dump["fatal"] is not None
     assert dump["fatal"][0] == "overlap"
+    assert len(dump["events"]["run"]) <= 2 * count
 
 
 def encoded_vector_of_one_event(count: int) -> bytes:
@@ -255,9 +253,7 @@ def test_long_names_that_overlap_cannot_multiply_the_work() -> None:
         struct.pack_into("<I", body, at, size)
         found += 1
     assert found == count
-    begin = time.process_time()
     dump = decode(bytes(body))
-    assert time.process_time() - begin < 2
     assert dump["fatal"] is not None
     assert dump["fatal"][0] == "overlap"
     assert len(dump["strings"]) < count

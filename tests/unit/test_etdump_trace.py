@@ -471,18 +471,3 @@ def test_the_rank_is_passed_on(tmp_path: Path) -> None:
     assert set(trace.spans["rank"]) == {3}
     assert trace.tracks["rank"].tolist() == [3]
     assert trace.meta["rank"] == 3
-
-
-def test_loading_imports_neither_executorch_nor_torch(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    path = tmp_path / "run.etdp"
-    path.write_bytes(etdump([executed(1_000, 0)]))
-    code = (
-        "import sys, torchtrt_viz as tv\n"
-        f"tv.load({str(path)!r})\n"
-        "print([m for m in ('torch', 'executorch', 'plotly', 'IPython', 'flatbuffers') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"

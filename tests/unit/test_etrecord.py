@@ -11,8 +11,9 @@ import pytest
 from etdump_writer import Table, etdump, profile, run
 
 import torchtrt_viz as tv
-from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.errors import CaptureError, TraceFormatError
 from torchtrt_viz.formats.etdump.etrecord import read_etrecord
+from torchtrt_viz.formats.etdump.slim_etrecord import slim_etrecord
 
 STACK = (
     'File "/home/me/model.py", line 12, in forward\n    x = self.fc(x)\n'
@@ -329,3 +330,35 @@ def test_what_is_no_record(tmp_path: Path) -> None:
         tv.load(dump, etrecord=other, strict=True)
     with pytest.raises(TraceFormatError, match="no such file"):
         tv.load(dump, etrecord=tmp_path / "missing.etrecord")
+
+
+def test_a_slim_record_explains_the_same_and_holds_no_weights(tmp_path: Path) -> None:
+    heavy = {f"{EDGE}/forward_constants": "x" * 100_000, f"{EDGE}/forward_example_inputs": "inputs"}
+    whole = record(tmp_path / "whole.etrecord", members(**heavy))
+    slim = slim_etrecord(whole, tmp_path / "slim.etrecord")
+    with zipfile.ZipFile(slim) as archive:
+        assert set(archive.namelist()) == {
+            "ETRECORD_V0",
+            f"{EDGE}/forward",
+            "debug_handle_map",
+            "delegate_map",
+            "export_graph_id",
+        }
+    assert slim.stat().st_size < 3_000
+    assert read_etrecord(slim).methods == read_etrecord(whole).methods
+    with pytest.raises(CaptureError, match="exists already"):
+        slim_etrecord(whole, slim)
+    first = slim.read_bytes()
+    slim_etrecord(whole, slim, force=True)
+    assert slim.read_bytes() == first  # no date of its making
+
+
+def test_what_is_no_record_is_not_copied(tmp_path: Path) -> None:
+    other = record(tmp_path / "other.zip", {"model.json": "{}"})
+    with pytest.raises(TraceFormatError, match=r"not an ETRecord.*ETRECORD_V0"):
+        slim_etrecord(other, tmp_path / "out")
+    (tmp_path / "text").write_text("no zip")
+    for name in ("text", "absent"):
+        with pytest.raises(TraceFormatError, match="not an ETRecord"):
+            slim_etrecord(tmp_path / name, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -17,6 +17,7 @@ from torchtrt_viz.analysis.session.busy_strips import trace_strips
 from torchtrt_viz.analysis.session.imbalance import collective_totals, step_imbalance
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats.session.manifest import CycleRecord, Manifest, RankRecord
+from torchtrt_viz.report import session_html
 from torchtrt_viz.report.session_facts import artifact_link, file_name, without_folders
 from torchtrt_viz.report.session_html import session_page, write_session_html
 from torchtrt_viz.report.static_session import session_static_html
@@ -96,6 +97,20 @@ def page(session, folder):
     return session_page(session, path=folder / "report.html")
 
 
+@pytest.fixture(scope="module")
+def made(session, page):
+    return session.computed["overview"]
+
+
+@pytest.fixture
+def tables_kept(session, made, monkeypatch):
+    """Pages of the session that differ in what is around the tables need not compute these again."""
+    compute = session_html.overview
+    monkeypatch.setattr(
+        session_html, "overview", lambda one, progress: made.copy() if one is session else compute(one)
+    )
+
+
 def _section(page: str, name: str) -> str:
     found = re.search(rf'<section id="{name}">.*?</section>', page, re.DOTALL)
     assert found, f"no section {name}"
@@ -172,7 +187,7 @@ def test_the_policy_lets_only_the_pages_own_script_run(page):
     assert policy.startswith("default-src 'none'")
 
 
-def test_recordings_are_linked_from_a_page_beside_them_only(page, session, folder, tmp_path):
+def test_recordings_are_linked_from_a_page_beside_them_only(page, session, folder, tmp_path, tables_kept):
     assert 'href="./rank-00000/cycle-00000.tar.gz"' in _section(page, "ranks")
     beside = _section(session_page(session, path=folder.parent / "report.html"), "ranks")
     assert 'href="./s1/rank-00001/cycle-00000.tar.gz"' in beside
@@ -184,7 +199,7 @@ def test_recordings_are_linked_from_a_page_beside_them_only(page, session, folde
     assert artifact_link("/a/x.zip", "/b/c/report.html") is None
 
 
-def test_clocks_of_two_hosts_are_aligned_only_when_the_user_says_how(session, page):
+def test_clocks_of_two_hosts_are_aligned_only_when_the_user_says_how(session, page, tables_kept):
     assert "Each recording begins at 0: clocks of different hosts are not aligned" in page
     assert "not corrected" in session_page(session, align="clock")
     hosts = {str(host): 0 for host in session.ranks["host"].dropna()}
@@ -195,7 +210,7 @@ def test_clocks_of_two_hosts_are_aligned_only_when_the_user_says_how(session, pa
     assert "not aligned" not in one
 
 
-def test_the_timeline_shows_whom_the_user_chose(session):
+def test_the_timeline_shows_whom_the_user_chose(session, tables_kept):
     text = _section(session_page(session, ranks=[1]), "timeline")
     assert "Shows 1 of 4 recordings." in text
     assert 'id="timeline"' not in session_page(session, timelines=0)

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from fake_clock import FakeClock
 
 from torchtrt_viz.serving.artifacts import slots as module
 from torchtrt_viz.serving.artifacts.slots import parse_slot
@@ -33,6 +34,7 @@ with parse_slot(1, 60):
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(module, "time", FakeClock())  # who waits in vain gives up at once
     return tmp_path
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -96,11 +94,3 @@ def test_values_without_scatter() -> None:
     same, other = np.full(10, 5.5), np.full(10, 6.5)
     assert trimmed_tests([same, same], [same, other]) == pytest.approx([1.0, 0.0], abs=1e-9)
     assert bootstrap_ratios([same], [other])[0] == pytest.approx([13 / 11, 13 / 11])
-
-
-def test_scipy_is_imported_when_a_test_needs_it() -> None:
-    code = "import sys; import torchtrt_viz.analysis.runs.comparison; print('scipy' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert done.stdout.strip() == "False"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from small_session import write_small_session
 from timeline_traces import model_trace
 
 from torchtrt_viz import load
@@ -218,8 +219,8 @@ def test_traces_share_the_axis_by_their_clocks_or_say_that_they_do_not():
         Scene.of([first] * 300)
 
 
-def test_a_session_becomes_one_group_per_rank(corpus):
-    session = load(corpus / "ranks" / "ddp2")
+def test_a_session_becomes_one_group_per_rank(tmp_path):
+    session = load(write_small_session(tmp_path))
     scene = Scene.of(session)
     assert len(scene.parts) == len(list(session.traces()))
     groups = {track.group.split(" · ")[0] for track in scene.tracks}
