@@ -163,3 +163,22 @@ def test_deep_stacks_and_many_flows_take_linear_time(tmp_path: Path) -> None:
     trace = load_events(tmp_path, [*spans, *points])
     assert (trace.flows["source"] == -1).all()
     assert trace.spans["depth"].max() == depth - 1
+
+
+def test_points_of_a_span_that_is_left_out_lead_nowhere(tmp_path: Path) -> None:
+    """A begin that never ends is no span; the flow events right behind it have no place in time."""
+    base = 1_782_700_000_000_000
+    flow = {"ph": "s", "cat": "c", "name": "f", "id": 1, "pid": 1, "tid": 1}
+    events = [
+        {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": base, "dur": 5},
+        {"ph": "X", "name": "zero", "pid": 1, "tid": 1, "ts": 0, "dur": 0},
+        {**flow, "ts": 0},
+        {**flow, "ph": "t", "ts": 0},
+        {"ph": "X", "name": "zero", "pid": 1, "tid": 1, "ts": 0, "dur": 0},
+        {**flow, "ph": "t", "ts": 0},
+        {"ph": "X", "name": "b", "pid": 1, "tid": 1, "ts": base + 10, "dur": 5},
+        {**flow, "ph": "f", "ts": base + 10},
+    ]
+    flows = load_events(tmp_path, events).flows
+    assert all(source in (-1, 0, 1) for source in flows["source"])
+    assert flows["target"].tolist()[-1] == 1

@@ -1,6 +1,7 @@
 #include "formats/kineto/flows.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "formats/kineto/enclosing.hpp"
@@ -43,6 +44,7 @@ std::int64_t FlowPoints::row_of(std::size_t point) const {
 
 std::int64_t FlowPoints::time_of(const Spans& spans, std::size_t point) const {
   const std::int64_t row = row_[point];
+  if (row == -1) return std::numeric_limits<std::int64_t>::min();  // its span was left out, and had no time
   return row >= 0 ? spans.start[static_cast<std::size_t>(row)]
                   : places_[static_cast<std::size_t>(-2 - row)].ts;
 }
