@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from shared_files import ABSENT, VARIABLE, shared_folder
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# Neither a slow example nor slow generation fails a test: the machine may be busy.
+settings.register_profile(
+    "loop", max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("loop"), max_examples=2_000)
+settings.load_profile("loop")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from torchtrt_viz._native import native
@@ -82,7 +82,6 @@ def _slow(track, start, dur):
     return parent, self_ns
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 12), st.integers(0, 12)), max_size=14))
 def test_equals_the_definition(rows):
     track, start, dur = _columns(rows)

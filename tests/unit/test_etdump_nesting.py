@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from torchtrt_viz._native import native
@@ -282,7 +282,6 @@ def trees(draw: st.DrawFn) -> tuple[list[tuple[str, int, int, int]], list[int]]:
 
 
 @given(trees())
-@settings(max_examples=300, deadline=None)
 def test_a_tree_is_found_again(tree: tuple[list[tuple[str, int, int, int]], list[int]]) -> None:
     events, parent = tree
     found = arrange(*events)
@@ -298,7 +297,6 @@ EVENT = st.tuples(st.sampled_from(ROLES), st.integers(0, 3), NUMBERS, NUMBERS)
 
 
 @given(st.lists(EVENT, max_size=40), st.data())
-@settings(max_examples=400, deadline=None)
 def test_whatever_comes_is_a_forest(events: list[tuple[str, int, int, int]], data: st.DataObject) -> None:
     events = [(role, at, min(a, b), max(a, b)) for role, at, a, b in events]
     placing = data.draw(st.lists(st.integers(0, 3), min_size=len(events), max_size=len(events)))

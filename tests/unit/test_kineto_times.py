@@ -55,7 +55,7 @@ decimals = st.decimals(min_value=0, max_value=2 * 10**15, places=7, allow_nan=Fa
 @settings(
     max_examples=25,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     derandomize=True,
 )
 @given(st.lists(decimals, min_size=1, max_size=200))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from torchtrt_viz._native import native
@@ -53,7 +53,6 @@ def scenes(draw):
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(scenes())
 def test_lanes_hold_every_span_once_without_overlap(scene):
     track, start, dur, name, flat, _ = scene
@@ -81,7 +80,6 @@ def test_lanes_hold_every_span_once_without_overlap(scene):
     assert ix.bounds == (start.min(), (start + dur).max())
 
 
-@settings(max_examples=150, deadline=None)
 @given(scenes())
 def test_nested_spans_lie_below_what_encloses_them(scene):
     track, start, dur, name, flat, _ = scene
@@ -99,7 +97,6 @@ def test_nested_spans_lie_below_what_encloses_them(scene):
         assert (row_of[nested] == depth[nested]).all()
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     scenes(), st.integers(1, 60), st.integers(-300, 300), st.integers(1, 700), st.sampled_from([1, 7, 300])
 )
@@ -128,7 +125,6 @@ def test_every_pixel_column_is_exact(scene, width, t0, span, scale):
                 assert part[mine] == best
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     scenes(), st.integers(1, 60), st.integers(-300, 300), st.integers(1, 700), st.sampled_from([0, 3, 10**6])
 )
@@ -189,7 +185,6 @@ def test_a_view_sends_the_spans_or_shades_the_columns(scene, width, t0, span, li
                 assert abs(int(marks[k]) - (max(1, 255 * part / length[k]) if mine.any() else 0)) <= 0.5
 
 
-@settings(max_examples=100, deadline=None)
 @given(scenes(), st.integers(-300, 300))
 def test_hit_finds_the_span_under_a_point(scene, t):
     track, start, dur, name, flat, _ = scene
@@ -213,7 +208,6 @@ def test_hit_finds_the_span_under_a_point(scene, t):
             assert near is None
 
 
-@settings(max_examples=100, deadline=None)
 @given(scenes(), st.integers(-400, 400), st.integers(0, 300))
 def test_rows_locate_and_neighbours(scene, t0, length):
     track, start, dur, name, flat, _ = scene
@@ -241,7 +235,6 @@ def test_rows_locate_and_neighbours(scene, t0, length):
             assert (before and before[0]) == (rows[i - 1] if i else None)
 
 
-@settings(max_examples=100, deadline=None)
 @given(scenes())
 def test_stepping_through_marked_spans_visits_each_start_in_order(scene):
     track, start, dur, name, flat, _ = scene
