@@ -10,6 +10,7 @@ import pandas as pd
 from torchtrt_viz.analysis.columns.answers import SUMMARY
 from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.device_work import device_work
+from torchtrt_viz.analysis.core.host_threads import thread_count
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, measured, strings
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
@@ -61,7 +62,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     add("capture", "iterations", _distinct(spans["iteration"].to_numpy()), "iterations")
 
     method = outermost(parent, among(spans["kind"], ("method",)) & host)
-    add("host", "threads", _distinct(spans["track"].to_numpy()[host]), "threads")
+    add("host", "threads", thread_count(trace) or None, "threads")
     add("host", "executions of methods", _some(method), "calls")
     add(
         "host",

@@ -18,7 +18,7 @@ from torchtrt_viz.analysis.core.steps import iterations
 from torchtrt_viz.analysis.core.tables import floats, records
 from torchtrt_viz.analysis.core.waiting import wait_mask
 from torchtrt_viz.analysis.device.idle import idle_causes
-from torchtrt_viz.analysis.device.launch import launch_stats
+from torchtrt_viz.analysis.device.launch import launch_delays, launch_stats
 from torchtrt_viz.analysis.device.operator_tables import kernels, operators
 from torchtrt_viz.analysis.device.temporal import temporal_breakdown
 from torchtrt_viz.analysis.device.transfers import copies
@@ -205,13 +205,17 @@ def _launches(trace: TraceData) -> Iterator[Finding]:
     if not len(table):
         return
     short, calls = int(table["short"].sum()), int(table["calls"].sum())
-    cost = float((table["host_mean_ns"] * table["calls"]).sum())
+    spans = trace.spans
+    rows = launch_delays(trace)["host_row"].to_numpy()
+    start = ints(spans["start_ns"])[rows]
+    # threads may launch at the same time, and a driver's call lies inside the runtime's
+    cost = length(merge(start, start + spans["dur_ns"].to_numpy()[rows]))
     whole = trace.duration_ns
     if whole and short > calls / 2:
         yield Finding(
-            f"{short:,} of {calls:,} pieces of device work took less time than the call that launched them; "
+            f"{short:,} of {count(calls, 'launch')} took the host longer than the work took the device; "
             f"launching cost the host {duration(cost)}.",
-            cost,
+            float(cost),
             min(1.0, cost / whole),
             "the capture's length",
             "host",

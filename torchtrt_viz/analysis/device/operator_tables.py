@@ -14,6 +14,7 @@ from torchtrt_viz.analysis.core.ancestry import nearest, recursive
 from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import CLASSES, device_label, device_work
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.links import launches, operators_of
 from torchtrt_viz.analysis.core.masks import among, codes, measured
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
@@ -77,13 +78,14 @@ def operators(
     groups = Groups.by(columns)
     dur = spans["dur_ns"].to_numpy()[rows]
 
-    above = nearest(spans["parent"].to_numpy(), mask)
+    nesting = host_nesting(trace)
+    above = nearest(nesting.parent, mask)
     code = np.full(len(spans), -1, np.int64)
     code[rows] = groups.codes
     nested = recursive(rows, above, code)
 
     found = duration_columns(groups, dur)
-    self_ns = groups.total(spans["self_ns"].to_numpy()[rows])
+    self_ns = groups.total(nesting.self_ns[rows])
     device_total, device_self = _device_sums(trace, mask, above, code, groups.size)
     frame = groups.labels.assign(
         calls=found["calls"],
