@@ -213,7 +213,7 @@ def _launches(trace: TraceData) -> Iterator[Finding]:
     whole = trace.duration_ns
     if whole and short > calls / 2:
         yield Finding(
-            f"{short:,} of {count(calls, 'launch')} took the host longer than the work took the device; "
+            f"{short:,} of {count(calls, 'launch', 'launches')} took the host longer than the work took the device; "
             f"launching cost the host {duration(cost)}.",
             float(cost),
             min(1.0, cost / whole),
