@@ -13,6 +13,7 @@ from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.host_threads import thread_count
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, measured, strings
+from torchtrt_viz.analysis.device.operator_tables import operators
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.model.frame_docs import returns
@@ -93,6 +94,17 @@ def summary(trace: TraceData) -> pd.DataFrame:
         )
     if not some:
         add("gpu", "busy time", None, "ns")
+    else:
+        found = operators(trace, top=1).attrs
+        add(
+            "gpu",
+            "work that no operator launched",
+            found["device_unexplained_ns"],
+            "ns",
+            f"{found['device_unexplained_pct']:.3g} % of the durations of all work"
+            if found["device_unexplained_pct"] is not None
+            else "",
+        )
 
     calls = delegate_calls(trace)
     rows_of_calls = np.flatnonzero(calls.call)

@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import CLASSES, device_label, device_work
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
 from torchtrt_viz.analysis.core.host_threads import host_nesting
+from torchtrt_viz.analysis.core.humanize import duration
 from torchtrt_viz.analysis.core.links import launches, operators_of
 from torchtrt_viz.analysis.core.masks import among, codes, measured
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
@@ -57,7 +58,10 @@ def operators(
     pandas.DataFrame
         One row per operator on the host, by name.
 
-        Only measured spans on the host are counted. An empty trace gives an empty frame.
+        Only measured spans on the host are counted. An empty trace gives an empty frame. ``attrs`` says how
+        much of the device's time these operators explain: ``device_ns`` (durations of all device work),
+        ``device_unexplained_ns`` (of work that none of them launched, as far as the trace tells),
+        ``device_unexplained_pct`` and ``coverage``, a sentence; None and empty without device work.
 
     Examples
     --------
@@ -86,7 +90,7 @@ def operators(
 
     found = duration_columns(groups, dur)
     self_ns = groups.total(nesting.self_ns[rows])
-    device_total, device_self = _device_sums(trace, mask, above, code, groups.size)
+    device_total, device_self, unexplained = _device_sums(trace, mask, above, code, groups.size)
     frame = groups.labels.assign(
         calls=found["calls"],
         nested_calls=groups.count(nested),
@@ -100,18 +104,38 @@ def operators(
         device_total_ns=device_total,
         device_self_ns=device_self,
     )
-    return order(frame, sort, top, ("name",))
+    frame = order(frame, sort, top, ("name",))
+    frame.attrs.update(unexplained)
+    return frame
+
+
+def _coverage(device_ns: int | None, unexplained_ns: int | None) -> dict[str, Any]:
+    """Say how much of the device's time no operator explains."""
+    pct = 100.0 * unexplained_ns / device_ns if device_ns and unexplained_ns is not None else None
+    return {
+        "device_ns": device_ns,
+        "device_unexplained_ns": unexplained_ns,
+        "device_unexplained_pct": pct,
+        "coverage": ""
+        if pct is None
+        else f"{pct:.3g} % of the devices' time ({duration(unexplained_ns)} of {duration(device_ns)}) is work "
+        "that no operator of this table launched, as far as the trace tells.",
+    }
 
 
 def _device_sums(
     trace: TraceData, is_operator: NDArray[np.bool_], above: Ints, code: Ints, size: int
-) -> tuple[Any, Any]:
-    """Return per group the sums of device durations launched inside its calls, and by them directly."""
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return per group the sums of device durations launched inside its calls, and by them directly.
+
+    Also what none of them launched.
+    """
     work = device_work(trace)
     if len(work) == 0:
-        return integers(np.zeros(size), False), integers(np.zeros(size), False)
+        return integers(np.zeros(size), False), integers(np.zeros(size), False), _coverage(None, None)
     owner = operators_of(trace, launches(trace, work), is_operator)
     known = owner >= 0
+    coverage = _coverage(int(work.dur.sum()), int(work.dur[~known].sum()))
     dur, owner = work.dur[known], owner[known]
     direct = exact_sums(code[owner], dur, size)
     total = np.zeros(size, np.int64)
@@ -128,7 +152,7 @@ def _device_sums(
         go_on = owner >= 0
         owner, dur = owner[go_on], dur[go_on]
         met = [earlier[go_on] for earlier in met]
-    return integers(total), integers(direct)
+    return integers(total), integers(direct), coverage
 
 
 @returns(KERNELS)
