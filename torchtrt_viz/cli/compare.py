@@ -12,7 +12,6 @@ from torchtrt_viz.cli.output import heading, print_frame
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.report.table import write_table
 
-
 REGRESSION = 1  # 2 is for unusable input, as in every subcommand
 NOTHING_COMPARABLE = 3
 DIFFERENT_PROGRAMS = 4
@@ -68,7 +67,7 @@ def command(
       2  unusable input
       3  nothing comparable: no thing is in both runs with three or more samples
       4  different programs: less than half of the program's time has a counterpart
-    """
+    """  # noqa: D301 (click takes the character for "as it is")
     # slow to import: it needs pandas
     from torchtrt_viz.analysis.runs.comparison import compare, outcome, regressions
     from torchtrt_viz.trace import Trace

@@ -10,7 +10,7 @@ import pandas as pd
 from torchtrt_viz.analysis.columns.answers import SUMMARY
 from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.device_work import device_work
-from torchtrt_viz.analysis.core.host_threads import thread_count
+from torchtrt_viz.analysis.core.host_threads import host_nesting, thread_count
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, measured, strings
 from torchtrt_viz.analysis.device.operator_tables import operators
@@ -42,7 +42,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     spans = trace.spans
     here = measured(trace)
     host = among(spans["domain"], ("host",)) & here
-    parent = spans["parent"].to_numpy()
+    parent = host_nesting(trace).parent
     dur = spans["dur_ns"].to_numpy()
     rows: list[tuple[str, str, Any, str, str]] = []
 

@@ -1,4 +1,4 @@
-"""Whether noise could turn a finding around: how sure it is that one thing takes more time than all others."""
+"""Whether noise could turn a finding around: how sure it is that one thing takes more time than the rest."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import pandas as pd
 from torchtrt_viz.analysis.answers.certainty import CLEAR, ENOUGH, Lead, leader
 from torchtrt_viz.analysis.columns.answers import EXPLAIN
 from torchtrt_viz.analysis.core.device_work import device_work
-from torchtrt_viz.analysis.core.humanize import count, duration
 from torchtrt_viz.analysis.core.host_threads import host_nesting
+from torchtrt_viz.analysis.core.humanize import count, duration
 from torchtrt_viz.analysis.core.intervals import length, merge
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, codes, ends, ints, measured
@@ -206,9 +206,10 @@ def _kernels(trace: TraceData) -> Iterator[Finding]:
     busy = length(merge(work.start[mine], work.end[mine]))
     if span and lead.certain:
         yield Finding(
-            f"{_short(str(row['name']))} ran {count(int(row['calls']), 'time')} for {duration(row['total_ns'])} "
-            f"in all, {row['total_pct']:.3g} % of the sum of all device work"
-            f"{'' if len(whole) > len(work) else lead.interval}; it kept the device busy for {duration(busy)}.",
+            f"{_short(str(row['name']))} ran {count(int(row['calls']), 'time')} for "
+            f"{duration(row['total_ns'])} in all, {row['total_pct']:.3g} % of the sum of all device work"
+            f"{'' if len(whole) > len(work) else lead.interval}; it kept the device busy for "
+            f"{duration(busy)}.",
             float(busy),
             busy / span,
             "the device's span",
@@ -237,8 +238,8 @@ def _unexplained(trace: TraceData) -> Iterator[Finding]:
         "the sum of all device work",
         "gpu",
         "trace.kernels(by='operator')",
-        "record operators and runtime calls too (CPU activity); for CUDA graphs load the trace of their capture "
-        "as well",
+        "record operators and runtime calls too (CPU activity); for CUDA graphs load the trace of their "
+        "capture as well",
     )
 
 
@@ -256,8 +257,8 @@ def _launches(trace: TraceData) -> Iterator[Finding]:
     # two standard errors above a half, or the next run may show the opposite
     if whole and short > calls / 2 + calls**0.5:
         yield Finding(
-            f"{short:,} of {count(calls, 'launch', 'launches')} took the host longer than the work took the device; "
-            f"launching cost the host {duration(cost)}.",
+            f"{short:,} of {count(calls, 'launch', 'launches')} took the host longer than the work took the "
+            f"device; launching cost the host {duration(cost)}.",
             float(cost),
             min(1.0, cost / whole),
             "the capture's length",
@@ -405,7 +406,7 @@ def _layers(trace: TraceData) -> Iterator[Finding]:
 
 
 def _leading_layer(trace: TraceData, engine: Any, table: pd.DataFrame) -> Lead:
-    """Say how sure it is that the largest layer leads: by its calls, or else by the sums that were recorded."""
+    """Say how sure it is that the largest layer leads: by its calls, else by the sums that were recorded."""
     spans = trace.spans
     of_engine = spans["run_id"].isna() if pd.isna(engine) else spans["run_id"] == engine
     timed = among(spans["timing"], ("measured", "modeled")) & among(spans["domain"], DOMAINS)

@@ -270,7 +270,7 @@ def _phases(evidence: Evidence) -> Answer:
     missing = [f"phases of {listing(missed)}"] if missed else []
     if alone:
         missing.append(
-            f"what calls of {listing(alone)} took outside their phases: the calls themselves were not recorded"
+            f"what calls of {listing(alone)} took outside their phases: the calls were not recorded"
         )
     return Answer(
         "Host time per call by phase: " + listing(parts) + ".",
@@ -305,7 +305,10 @@ def _phase_operators(evidence: Evidence) -> Answer | None:
         "Host time of the operators inside the phases of the last call: " + listing(parts) + ".",
         "partly",
         "trace.operators(by='track')",
-        {engine: {phase: {"operators_ns": ns} for phase, ns in inside.items()} for engine, inside in found.items()},
+        {
+            engine: {phase: {"operators_ns": ns} for phase, ns in inside.items()}
+            for engine, inside in found.items()
+        },
         "the phases themselves, of which these files hold only the operators",
         f"capture the deployed program: {_CAPTURE}",
     )

@@ -142,8 +142,8 @@ LAUNCH_DELAYS = FrameSchema(
         ns("device_ns", "duration of the work on the device; the sum of the durations of several pieces"),
         ns(
             "delay_ns",
-            "from the end of the call to the start of the (first piece of) work; negative when the work began "
-            "before the call returned",
+            "from the end of the call to the start of the (first piece of) work; negative when the work "
+            "began before the call returned",
         ),
         ns(
             "queued_ns",

@@ -106,8 +106,8 @@ PHASES = FrameSchema(
         ns("max_ns", "host time of one occurrence, most; NA for the rest", "Int64"),
         percent(
             "pct",
-            "total_ns in percent of the delegate's host time; where its calls were not recorded, of the sum of "
-            "its phases",
+            "total_ns in percent of the delegate's host time; where its calls were not recorded, of the sum "
+            "of its phases",
             title="of delegate",
         ),
     ),

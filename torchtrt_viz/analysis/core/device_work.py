@@ -2,7 +2,7 @@
 
 Ranges that merely annotate a GPU stream and synchronisation records are not work. The phases and layers of an
 engine that were measured on a device are its work where nothing finer was recorded: where kernels were, they
-are the work, and counting both would count it twice. Every table and finding about devices takes it from here.
+are the work, and counting both would count it twice. All tables and findings about devices take it from here.
 """
 
 from __future__ import annotations

@@ -44,9 +44,7 @@ def sweep(start: Ints, end: Ints) -> tuple[Ints, Ints]:
             times.append(ended)
             inner.append(running[-1][0] if running else -1)
 
-    for position, begin, stop in zip(
-        order.tolist(), start[order].tolist(), end[order].tolist(), strict=True
-    ):
+    for position, begin, stop in zip(order.tolist(), start[order].tolist(), end[order].tolist(), strict=True):
         until(begin)
         if stop > begin:
             running.append((position, stop))

@@ -145,7 +145,7 @@ def _nesting(trace: TraceData) -> HostNesting:
             & (start[inner] >= start[outer])
             & (start[inner] + dur[inner] <= start[outer] + dur[outer])
         ).all()
-        # less than the whole is right: what an engine reports of itself may lack a place, and counts as its own
+        # less than the whole is right: what an engine reports of itself may lack a place
         if not nested or int(own[mine].sum()) > length(merge(start[mine], start[mine] + dur[mine])):
             crossing.add(number)
             own[mine] = _swept(start, dur, mine)

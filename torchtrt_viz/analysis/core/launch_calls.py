@@ -71,5 +71,12 @@ def launch_calls(found: Launches) -> LaunchCalls:
         mixed[call] = (work.kind[rows] != work.kind[rows[0]]).any()
     total = exact_sums(group, work.end[grouped] - work.start[grouped], len(first))
     order = np.argsort(first, kind="stable")
-    parts = (host[bounds[:-1]], first, pieces, end, busy, total, mixed)
-    return LaunchCalls(*(part[order] for part in parts))
+    return LaunchCalls(
+        host[bounds[:-1]][order],
+        first[order],
+        pieces[order],
+        end[order],
+        busy[order],
+        total[order],
+        mixed[order],
+    )

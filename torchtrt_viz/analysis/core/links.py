@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.cache import kept
 from torchtrt_viz.analysis.core.device_work import INPUTS, DeviceWork, device_work
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.masks import among, ints
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -79,8 +80,7 @@ def operators_of(trace: TraceData, found: Launches, is_operator: NDArray[np.bool
     That is the operator around the launching call; where the call is not in the trace, the operator with
     the same external id.
     """
-    parent = trace.spans["parent"].to_numpy()
-    above = nearest(parent, is_operator)
+    above = nearest(host_nesting(trace).parent, is_operator)
     out = np.where(found.host >= 0, above[found.host], -1)
     missing = out < 0
     if missing.any():

@@ -19,7 +19,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bootstrap_ratios", "holm", "resampling_weights", "student_tail", "trimmed_tests", "winsorise", "winsorised_means"]
+__all__ = [
+    "bootstrap_ratios",
+    "holm",
+    "resampling_weights",
+    "student_tail",
+    "trimmed_tests",
+    "winsorise",
+    "winsorised_means",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -112,14 +112,15 @@ def operators(
 def _coverage(device_ns: int | None, unexplained_ns: int | None) -> dict[str, Any]:
     """Say how much of the device's time no operator explains."""
     pct = 100.0 * unexplained_ns / device_ns if device_ns and unexplained_ns is not None else None
+    words = ""
+    if pct is not None:
+        part = f"{pct:.3g} % ({duration(unexplained_ns)} of {duration(device_ns)})" if pct else "None"
+        words = f"{part} of the devices' time is work that no operator launched, as far as the trace tells."
     return {
         "device_ns": device_ns,
         "device_unexplained_ns": unexplained_ns,
         "device_unexplained_pct": pct,
-        "coverage": ""
-        if pct is None
-        else f"{pct:.3g} % of the devices' time ({duration(unexplained_ns)} of {duration(device_ns)}) is work "
-        "that no operator of this table launched, as far as the trace tells.",
+        "coverage": words,
     }
 
 

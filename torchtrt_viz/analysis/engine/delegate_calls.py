@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.engines import DELEGATES, PHASES
 from torchtrt_viz.analysis.core.ancestry import nearest, outermost
 from torchtrt_viz.analysis.core.groups import Groups
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.masks import among, names_matching, strings
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, text
 from torchtrt_viz.analysis.core.waiting import ENQUEUE
@@ -56,12 +57,8 @@ class Calls:
 def delegate_calls(trace: TraceData) -> Calls:
     """Find the delegate calls: spans of kind delegate on the host with no other around them."""
     spans = trace.spans
-    parent = spans["parent"].to_numpy()
-    kind = (
-        among(spans["kind"], ("delegate",))
-        & among(spans["domain"], ("host",))
-        & timed(trace)
-    )
+    parent = host_nesting(trace).parent
+    kind = among(spans["kind"], ("delegate",)) & among(spans["domain"], ("host",)) & timed(trace)
     call = outermost(parent, kind)
     instance = strings(spans["run_id"])
     inside = nearest(parent, call)
@@ -108,7 +105,7 @@ def delegates(
     names = groups.labels["delegate"].to_list()
 
     methods = among(spans["kind"], ("method",)) & among(spans["domain"], ("host",)) & timed(trace)
-    around = outermost(spans["parent"].to_numpy(), methods)
+    around = outermost(host_nesting(trace).parent, methods)
     whole = int(dur[around].sum())
     phase = phase_mask(trace) & (calls.inside >= 0)
     owner = np.full(len(spans), -1, np.int64)
@@ -172,7 +169,7 @@ def phase_mask(trace: TraceData) -> Mask:
     """Say for each span whether it is a phase on the host that no other phase encloses."""
     spans = trace.spans
     kind = among(spans["kind"], ("phase",)) & among(spans["domain"], ("host",)) & timed(trace)
-    return outermost(spans["parent"].to_numpy(), kind)
+    return outermost(host_nesting(trace).parent, kind)
 
 
 def _sum(owner: Ints, inside: Ints, dur: Ints, mask: Mask, size: int) -> tuple[Ints, Mask]:

@@ -1,4 +1,4 @@
-"""Two runs side by side: what changed, by how much, whether it is more than noise, and how much was looked at."""
+"""Two runs side by side: what changed, whether it is more than noise, and how much of them was compared."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Compare two runs of the same program: methods, delegates, phases, layers, operators, kernels and the rest.
+    """Compare two runs of the same program: its methods, layers, operators, kernels and all around it.
 
-    Every kind of span is at one of the levels. Things are aligned by name (and instance, where both runs have it; an engine that was built anew is found
-    by its method and delegate index). Each is compared by its time per
-    iteration, warm-up left out; where a capture has no iterations, by the time per call. Operators and Python
-    functions count with their self time, so a change shows where it happened; methods, delegates, phases and
-    ranges contain what runs inside them, so they change along with it.
+    Every kind of span is at one of the levels. Things are aligned by name (and instance, where both runs have
+    it; an engine that was built anew is found by its method and delegate index). Each is compared by its time
+    per iteration, warm-up left out; where a capture has no iterations, by the time per call. Operators and
+    Python functions count with their self time, so a change shows where it happened; methods, delegates,
+    phases and ranges contain what runs inside them, so they change along with it.
 
     A verdict of slower or faster is given only when three things agree: a robust test finds a difference
     that is not noise (probability of a false verdict anywhere in one table at most ``alpha``), the
@@ -324,7 +324,11 @@ def outcome(comparison: pd.DataFrame) -> Outcome:
     before, after = comparison["a_ns"].notna().to_numpy(), comparison["b_ns"].notna().to_numpy()
     both = before & after
     share = comparison.attrs.get("program_coverage_pct")
-    if before.any() and after.any() and (not both.any() or (share is not None and share < 100 * _SAME_PROGRAM)):
+    if (
+        before.any()
+        and after.any()
+        and (not both.any() or (share is not None and share < 100 * _SAME_PROGRAM))
+    ):
         return "different programs"
     equal = (comparison["a_ns"] == comparison["b_ns"]).fillna(False).to_numpy(dtype=bool)
     few = comparison[["a_samples", "b_samples"]].min(axis=1).to_numpy(dtype=np.int64, na_value=0) < 3
@@ -338,7 +342,9 @@ def outcome(comparison: pd.DataFrame) -> Outcome:
 def _judge(rows: list[dict[str, Any]], alpha: float, min_change_pct: float) -> None:
     """Give every row its verdict."""
     tested = [row for row in rows if row["p"] is not None]
-    groups = [[row for row in tested if (row["level"] in PROGRAM_LEVELS) is program] for program in (True, False)]
+    groups: list[list[dict[str, Any]]] = [[], []]
+    for row in tested:
+        groups[row["level"] not in PROGRAM_LEVELS].append(row)
     shares = (_PROGRAM_SHARE, 1.0 - _PROGRAM_SHARE) if all(groups) else (1.0, 1.0)
     for group, share in zip(groups, shares, strict=True):
         for row, corrected in zip(group, holm([row["p"] for row in group]), strict=True):

@@ -206,6 +206,7 @@ def _sums(groups: Groups, number: Ints, durations: Ints) -> tuple[Floats, Ints]:
 def _aggregates(trace: TraceData, level: str, rows: Ints) -> Samples:
     """Return one average per key: a sum over calls has no scatter."""
     table = layers(trace, untimed=False, sort=None)
+    table = table[table["domain"].notna()]
     mean = table["mean_ns"].to_numpy(dtype=np.float64, na_value=np.nan)
     total = table["total_ns"].to_numpy(dtype=np.float64, na_value=np.nan)
     value = np.where(np.isnan(mean), total, mean)
