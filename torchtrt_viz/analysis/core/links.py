@@ -11,7 +11,7 @@ from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.cache import kept
 from torchtrt_viz.analysis.core.device_work import INPUTS, DeviceWork, device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting
-from torchtrt_viz.analysis.core.masks import among, ints
+from torchtrt_viz.analysis.core.masks import among, ints, measured
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Launches", "launches", "operators_of"]
@@ -58,7 +58,10 @@ def _launches(trace: TraceData, work: DeviceWork) -> Launches:
     spans = trace.spans
     correlation = spans["correlation"].to_numpy()
     candidates = np.flatnonzero(
-        (correlation > 0) & among(spans["domain"], ("host",)) & among(spans["kind"], ("runtime",))
+        (correlation > 0)
+        & among(spans["domain"], ("host",))
+        & among(spans["kind"], ("runtime",))
+        & measured(trace)
     )
     start = ints(spans["start_ns"])[candidates]
     if (np.diff(start) < 0).any():
@@ -119,6 +122,6 @@ def _flow_sources(trace: TraceData) -> Ints:
     target = trace.flows["target"].to_numpy()
     known = (source >= 0) & (target >= 0)
     source, target = source[known], target[known]
-    host = among(trace.spans["domain"], ("host",))[source]
+    host = (among(trace.spans["domain"], ("host",)) & measured(trace))[source]
     out[target[host]] = source[host]
     return out
