@@ -84,8 +84,16 @@ class Recorded:
 
     @property
     def device_ns(self) -> int:
-        """Durations of work; the phases and layers of engines once per queue."""
-        return self.work_ns + sum(map(union, self.engine.values()))
+        """Durations of work, and of those phases and layers of engines that lie in no other of their queue."""
+        return self.work_ns + sum(
+            end - begin
+            for found in self.engine.values()
+            for at, (begin, end) in enumerate(found)
+            if not any(
+                b <= begin and end <= e and (e - b > end - begin or other < at)
+                for other, (b, e) in enumerate(found[max(0, at - 50) : at + 50], max(0, at - 50))
+            )
+        )
 
     @property
     def device_busy_ns(self) -> int:
