@@ -84,7 +84,7 @@ class Recorded:
 
     @property
     def device_ns(self) -> int:
-        """Durations of work, and of those phases and layers of engines that lie in no other of their queue."""
+        """Durations of work, and of phases and layers of engines that lie in no other of their queue."""
         return self.work_ns + sum(
             end - begin
             for found in self.engine.values()
@@ -158,7 +158,8 @@ def excesses(trace: TraceData) -> Iterator[str]:
     if (trace.spans["kind"].to_numpy()[delays["host_row"]] == "runtime").all():
         yield from most("launch_delays host", delays["host_ns"].sum(), whole.launching_ns)
     stats = analysis.launch_stats(trace)
-    yield from most("launch_stats", (stats["host_mean_ns"] * stats["calls"]).sum(), delays["host_ns"].sum() + 1)
+    host_ns = (stats["host_mean_ns"] * stats["calls"]).sum()
+    yield from most("launch_stats", host_ns, delays["host_ns"].sum() + 1)
 
     delegates = analysis.delegates(trace)
     host = trace.spans["domain"] == "host"
@@ -167,7 +168,8 @@ def excesses(trace: TraceData) -> Iterator[str]:
         yield from most("delegates", delegates["host_total_ns"].sum(), whole.host_ns)
         yield from most("phases", analysis.phases(trace)["total_ns"].sum(), whole.host_ns)
     methods = int(trace.spans.loc[host & placed, "dur_ns"].sum())
-    yield from most("orchestration", analysis.orchestration(trace)["total_ns"].sum(), min(methods, whole.host_ns))
+    divided = analysis.orchestration(trace)["total_ns"].sum()
+    yield from most("orchestration", divided, min(methods, whole.host_ns))
     yield from most("gaps", analysis.delegate_gaps(trace)["operators_ns"].sum(), whole.host_ns)
 
     both = analysis.host_gpu(trace)

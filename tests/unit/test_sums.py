@@ -1,4 +1,4 @@
-"""No table's sum is more than what was recorded: one launch counts once, one thread's time is divided once."""
+"""No table's sum is more than was recorded: one launch counts once, a thread's time is divided once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 
-HOST = ("method", "operator", "annotation", "step", "runtime", "delegate", "phase", "layer", "python", "other")
+HOST = tuple("method operator annotation step runtime delegate phase layer python other".split())
 GPU = ("kernel", "memcpy", "memset", "communication", "phase", "layer", "annotation")
 NAMES = ("a", "b", "cudaLaunchKernel", "cudaGraphLaunch", "cudaDeviceSynchronize", "torchtrt.enqueue_host")
 
@@ -76,7 +76,7 @@ def _trace(found: list[tuple[Any, ...]], without_domain: frozenset[int] = frozen
     max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # every table at every step: shrinking takes minutes
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking such traces takes minutes
 )
 def test_no_sum_is_more_than_was_recorded(
     found: list[tuple[Any, ...]], without_domain: frozenset[int]
@@ -194,10 +194,11 @@ def test_measured_phases_are_device_work_and_layers_lie_inside_them() -> None:
     trace = b.build()
     (row,) = analysis.temporal_breakdown(trace).to_dict("records")
     assert (row["busy_ns"], row["compute_ns"], row["span_ns"]) == (8000, 7000, 9800)
-    assert analysis.kernels(trace).set_index("name")["total_ns"].to_dict() == {"GPU compute": 7000, "H2D": 1000}
+    kernels = analysis.kernels(trace).set_index("name")["total_ns"].to_dict()
+    assert kernels == {"GPU compute": 7000, "H2D": 1000}
     both = analysis.host_gpu(trace).set_index("measure")["ns"]
     assert both["gpu busy"] == 8000
-    assert analysis.launch_delays(trace)["host_ns"].sum() == 200, "one enqueue starts a copy and a computation"
+    assert analysis.launch_delays(trace)["host_ns"].sum() == 200, "an enqueue starts both"
     assert not analysis.explain(trace)["finding"].str.contains("idle for 8").any()
 
 

@@ -65,7 +65,8 @@ def command(
       0  compared; with --fail-on, nothing is slower by that much
       1  with --fail-on: something is slower by that much or more
       2  unusable input
-      3  nothing comparable: no thing is in both runs with three or more samples
+      3  nothing comparable: no thing is in both runs with three or more samples,
+         or the files hold only averages
       4  different programs: less than half of the program's time has a counterpart
     """  # noqa: D301 (click takes the character for "as it is")
     # slow to import: it needs pandas
@@ -115,11 +116,13 @@ def command(
         click.echo(f"the programs are different: {matched}", err=True)
         sys.exit(DIFFERENT_PROGRAMS)
     if found == "nothing comparable":
-        click.echo(
-            "nothing comparable: no thing is in both runs with three or more samples; capture ten or more "
-            "iterations of the same program",
-            err=True,
+        both = table["a_ns"].notna() & table["b_ns"].notna()
+        why = (
+            "the files hold averages, which say nothing of the scatter; record the times of single runs"
+            if both.any() and (table.loc[both, "basis"] == "mean").all()
+            else "no thing is in both runs with three or more samples; capture ten or more iterations"
         )
+        click.echo(f"nothing comparable: {why} (--all shows every row)", err=True)
         sys.exit(NOTHING_COMPARABLE)
     if fail_on is not None:
         worse = regressions(table, fail_on)
