@@ -383,6 +383,30 @@ def test_another_program_is_no_pass() -> None:
     assert python.attrs["outcome"] == "different programs"
 
 
+def test_what_ran_too_seldom_is_judged_together() -> None:
+    def run(factor: int) -> Trace:
+        b = Builder()
+        gpu = b.stream(7)
+        for at, dur in enumerate((150_000, 9_000, 3_800, 2_100, 1_700)):
+            b.span(f"kernel {at}", 1_000_000 * at, factor * dur, gpu, "kernel")
+        return b.build()
+
+    table = compare(run(1), run(3))
+    row = table.iloc[0]
+    assert (row["name"], row["verdict"], row["a_ns"], row["b_ns"]) == (
+        "(all together)",
+        "slower",
+        166_600,
+        499_800,
+    )
+    assert row["change_pct"] == pytest.approx(200)
+    assert (table["verdict"] == "unclear").sum() == 5
+    assert len(regressions(table, 5.0)) == 1
+    same = compare(run(1), run(1))
+    assert same.attrs["outcome"] == "unchanged"
+    assert same["verdict"].isin(["same", "unclear"]).all()
+
+
 def test_two_samples_and_averages_are_not_comparable() -> None:
     assert compare(_run("operator", "a", [100, 110]), _run("operator", "a", [300, 320])).attrs["outcome"] == (
         "nothing comparable"

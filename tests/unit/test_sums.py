@@ -17,7 +17,10 @@ from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 
-HOST = tuple("method operator annotation step runtime delegate phase layer python other".split())
+HOST = (
+    *("method", "operator", "annotation", "step", "runtime"),
+    *("delegate", "phase", "layer", "python", "other"),
+)
 GPU = ("kernel", "memcpy", "memset", "communication", "phase", "layer", "annotation")
 NAMES = ("a", "b", "cudaLaunchKernel", "cudaGraphLaunch", "cudaDeviceSynchronize", "torchtrt.enqueue_host")
 

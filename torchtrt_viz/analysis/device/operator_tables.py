@@ -166,6 +166,9 @@ def kernels(
 ) -> pd.DataFrame:
     """Device work by name: kernels, copies, fills and collectives.
 
+    Where an engine was timed on the device and no kernel was recorded inside, its phases (or else its layers)
+    are the work.
+
     Parameters
     ----------
     by

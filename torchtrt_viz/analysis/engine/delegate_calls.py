@@ -122,7 +122,8 @@ def delegates(
     layers = _sum_of(group_of, dur, layer, groups.size)
     # the device's time of a whole call has a measured duration, whatever is known of its place
     placed = among(spans["timing"], ("measured",)) | (among(spans["kind"], ("phase",)) & timed(trace))
-    device = among(spans["domain"], ("gpu",)) & placed & ~layer
+    # what lies inside another piece of the same track is part of it
+    device = outermost(spans["parent"].to_numpy(), among(spans["domain"], ("gpu",)) & placed & ~layer)
     gpu = _sum_of(group_of, dur, device, groups.size)
     layer_domains = _domains(trace, group_of, layer, groups.size)
 

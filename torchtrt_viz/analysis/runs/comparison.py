@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting
-from torchtrt_viz.analysis.core.statistics import bootstrap_ratios, holm, trimmed_tests, winsorised_means
+from torchtrt_viz.analysis.core.statistics import (
+    bootstrap_ratios,
+    holm,
+    resampling_weights,
+    student_tail,
+    trimmed_tests,
+    winsorised_means,
+)
 from torchtrt_viz.analysis.core.tables import floats, integers, text
 from torchtrt_viz.analysis.runs.sampling import (
     LEVELS,
@@ -36,6 +43,8 @@ Outcome = Literal["changed", "unchanged", "nothing comparable", "different progr
 #: Of the false verdicts that ``alpha`` allows, the share that the program itself may have; what surrounds it
 #: (Python functions, runtime calls, ranges) has many rows, and would hide the program's changes otherwise.
 _PROGRAM_SHARE = 0.9
+TOGETHER = "(all together)"
+_SAMPLES = 3  # with fewer on either side nothing can be told
 #: Runs of which less than this share of the program's time has a counterpart are of different programs.
 _SAME_PROGRAM = 0.5
 
@@ -90,7 +99,9 @@ def compare(
             method, delegate, phase, layer, operator, kernel (whatever a device executes), annotation, step,
             runtime, memory, communication (on the host), python or other.
         ``name``, ``run_id``
-            What is compared, and its instance; missing: none.
+            What is compared, and its instance; missing: none. ``(all together)`` stands for everything at a
+            level and domain, where most of its time is of things with fewer than three samples: then each
+            thing is a sample of the change.
         ``domain``
             host or gpu.
         ``verdict``
@@ -192,7 +203,52 @@ def _level(
     intervals = bootstrap_ratios(values_a, values_b, confidence=confidence, seed=seed)
     for (row, _, _), interval, p in zip(pairs, intervals, trimmed_tests(values_a, values_b), strict=True):
         row["low"], row["high"], row["p"] = float(interval[0]), float(interval[1]), float(p)
-    return rows
+    return rows + _together(rows, level, confidence, seed)
+
+
+def _together(rows: list[dict[str, Any]], level: str, confidence: float, seed: int) -> list[dict[str, Any]]:
+    """Return a row for all things of a level and domain where most time is of things with too few samples.
+
+    Each thing's ratio is then a sample: what made everything three times slower shows, although no single
+    thing ran often enough to tell.
+    """
+    out: list[dict[str, Any]] = []
+    for domain in ("host", "gpu"):
+        both = [row for row in rows if row["domain"] == domain and row["a_ns"] and row["b_ns"]]
+        both = [row for row in both if row["basis"] != "mean"]
+        times = {few: sum(row["a_ns"] for row in both if _few(row) is few) for few in (True, False)}
+        if len(both) < _SAMPLES or times[True] <= times[False]:
+            continue
+        before = np.array([row["a_ns"] for row in both], np.float64)
+        after = np.array([row["b_ns"] for row in both], np.float64)
+        drawn = resampling_weights(len(both), 2000, seed)
+        tail = (1.0 - confidence) / 2.0
+        low, high = np.quantile(after @ drawn / (before @ drawn), (tail, 1.0 - tail))
+        logs = np.log(after / before)
+        error = float(logs.std(ddof=1)) / len(logs) ** 0.5
+        middle = abs(float(logs.mean()))
+        t = middle / error if error > 0 else np.inf if middle > 0 else 0.0
+        out.append(
+            {
+                **both[0],
+                "name": TOGETHER,
+                "run_id": None,
+                "a_ns": float(before.sum()),
+                "b_ns": float(after.sum()),
+                "a_samples": len(both),
+                "b_samples": len(both),
+                "a_calls": sum(row["a_calls"] for row in both),
+                "b_calls": sum(row["b_calls"] for row in both),
+                "low": float(low),
+                "high": float(high),
+                "p": float(2.0 * student_tail(t, len(both) - 1)),
+            }
+        )
+    return out
+
+
+def _few(row: dict[str, Any]) -> bool:
+    return min(row["a_samples"], row["b_samples"]) < _SAMPLES
 
 
 _Key = tuple[str, "str | None", str]
@@ -331,7 +387,7 @@ def outcome(comparison: pd.DataFrame) -> Outcome:
     ):
         return "different programs"
     equal = (comparison["a_ns"] == comparison["b_ns"]).fillna(False).to_numpy(dtype=bool)
-    few = comparison[["a_samples", "b_samples"]].min(axis=1).to_numpy(dtype=np.int64, na_value=0) < 3
+    few = comparison[["a_samples", "b_samples"]].min(axis=1).to_numpy(dtype=np.int64, na_value=0) < _SAMPLES
     judged = both & (equal | ~few) & ((comparison["basis"] != "mean").to_numpy() | equal)
     if not judged.any():
         return "nothing comparable"
