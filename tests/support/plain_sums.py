@@ -164,7 +164,8 @@ def excesses(trace: TraceData) -> Iterator[str]:
     delegates = analysis.delegates(trace)
     host = trace.spans["domain"] == "host"
     placed = trace.spans["timing"] == "measured"
-    if not (trace.spans["timing"] == "modeled").any():
+    # calls that cross each other on one thread are of two clocks: their durations are sums of nothing
+    if not nesting.crossing and not (trace.spans["timing"] == "modeled").any():
         yield from most("delegates", delegates["host_total_ns"].sum(), whole.host_ns)
         yield from most("phases", analysis.phases(trace)["total_ns"].sum(), whole.host_ns)
     methods = int(trace.spans.loc[host & placed, "dur_ns"].sum())

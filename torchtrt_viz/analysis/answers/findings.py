@@ -345,7 +345,7 @@ def _delegates(trace: TraceData) -> Iterator[Finding]:
             "binding and staging shrink with inputs and outputs that stay on the device; waiting shrinks "
             "with a caller's stream",
         )
-    elif not pd.isna(row["host_pct"]):
+    elif not pd.isna(row["host_pct"]) and row["host_pct"] <= 100.0:
         share = float(row["host_pct"]) / 100.0
         yield Finding(
             f"Calls of {row['delegate']} took {duration(row['host_total_ns'])} of host time, {_pct(share)} "

@@ -38,7 +38,8 @@ DELEGATES = FrameSchema(
         ns("host_max_ns", "host time of one call, most", title="host max"),
         percent(
             "host_pct",
-            "host_total_ns in percent of the time of all executions of methods; NA without those",
+            "host time of its calls inside methods in percent of the time of all executions of methods; NA "
+            "without such calls",
             title="of host window",
         ),
         ns(

@@ -107,6 +107,9 @@ def delegates(
     methods = among(spans["kind"], ("method",)) & among(spans["domain"], ("host",)) & timed(trace)
     around = outermost(host_nesting(trace).parent, methods)
     whole = int(dur[around].sum())
+    # a share of the methods' time is that of the calls inside them
+    within = nearest(host_nesting(trace).parent, around)[rows] >= 0
+    in_methods, share_known = groups.total(dur[rows], within), groups.count(within) > 0
     phase = phase_mask(trace) & (calls.inside >= 0)
     owner = np.full(len(spans), -1, np.int64)
     owner[rows] = groups.codes
@@ -150,7 +153,7 @@ def delegates(
             "host_median_ns": found["median_ns"],
             "host_min_ns": found["min_ns"],
             "host_max_ns": found["max_ns"],
-            "host_pct": floats(100.0 * total / whole if whole else np.full(len(total), np.nan)),
+            "host_pct": floats(100.0 * in_methods / (whole or np.nan), share_known),
             "phases_ns": integers(*in_phases),
             "unattributed_ns": integers(total - in_phases[0], in_phases[1]),
             "launch_overhead_ns": integers(overhead, overhead_known),

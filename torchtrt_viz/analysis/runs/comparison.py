@@ -248,7 +248,7 @@ def _together(rows: list[dict[str, Any]], level: str, confidence: float, seed: i
 
 
 def _few(row: dict[str, Any]) -> bool:
-    return min(row["a_samples"], row["b_samples"]) < _SAMPLES
+    return bool(min(row["a_samples"], row["b_samples"]) < _SAMPLES)
 
 
 _Key = tuple[str, "str | None", str]
