@@ -179,6 +179,31 @@ def test_demo_writes_everything_and_answers(tmp_path: Path):
     assert "--force" in refused.stderr
 
 
+def test_compare_says_what_it_could_not_compare(cases: Path, root: Path, tmp_path: Path):
+    folder = cases / "outside" / "compare_sees_nothing"
+    base, slow = folder / "nsys_base.json", folder / "nsys_slow.json"
+    worse = trtprofile("compare", base, slow, "--fail-on", "5%")
+    assert worse.returncode == 1
+    assert "slower" in worse.stdout
+    assert "100 % of the measured host time and 100 % of the measured GPU time" in worse.stdout
+    assert "not certain: 3 slower by 5 % or more" in worse.stdout
+    assert trtprofile("compare", slow, base, "--fail-on", "5%").returncode == 0
+    assert trtprofile("compare", base, base, "--fail-on", "5%").returncode == 0
+
+    other = trtprofile("compare", base, root / "sample_traces" / "eager.pt.trace.json")
+    assert other.returncode == 4
+    assert "the programs are different: nothing of one run is in the other" in other.stderr
+
+    once, longer = tmp_path / "one.json", tmp_path / "two.json"
+    call = {"ph": "X", "name": "f", "cat": "cpu_op", "ts": 0, "dur": 5, "pid": 1, "tid": 1}
+    once.write_text(json.dumps({"traceEvents": [call]}))
+    longer.write_text(json.dumps({"traceEvents": [{**call, "dur": 50}]}))
+    few = trtprofile("compare", once, longer, "--fail-on", "5%")
+    assert few.returncode == 3
+    assert "nothing comparable" in few.stderr
+    assert "Exit status" in trtprofile("compare", "--help").stdout
+
+
 def test_run_keeps_the_capture_of_a_failing_script(tmp_path: Path):
     script = tmp_path / "work.py"
     script.write_text("import sys, torch\ntorch.ones(4).sum()\nprint(sys.argv[1:])\nsys.exit(3)\n")

@@ -25,6 +25,7 @@ HABITS = {
     "names": "a collective is what nccl...Kernel names; a copy or fill what Memcpy, Memset or dma begins",
     "previous end": "idle time counts from the end of the work that started last, not of the furthest end",
     "four calls": "launches are cudaLaunchKernel, cudaLaunchKernelExC, cudaMemcpyAsync, cudaMemsetAsync",
+    "a launch a piece": "a call that launched several pieces of work is a launch for each of them",
     "no early start": "a delay of work that began before its call returned is 0",
 }
 
@@ -200,17 +201,22 @@ class PlainDevice:
 
     def launches(self) -> tuple[int, int, int, int]:
         """Return how many launches, and the sums of host time, device time and delay."""
-        rows = []
-        for event in self.work:
+        pieces: dict[object, list[tuple[Event, Event]]] = defaultdict(list)
+        for position, event in enumerate(self.work):
             callers = self._callers.get(event["correlation"], [])
             if "four calls" in self.habits and not any(c["name"] in _CALLS for c in callers):
                 continue
             if callers:
                 call = max(callers, key=lambda e: e["start"])
-                delay = event["start"] - call["end"]
-                if "no early start" in self.habits:
-                    delay = max(delay, 0)
-                rows.append((call["end"] - call["start"], event["end"] - event["start"], delay))
+                pieces[position if "a launch a piece" in self.habits else id(call)].append((call, event))
+        rows = []
+        for launched in pieces.values():
+            call = launched[0][0]
+            delay = min(event["start"] for _, event in launched) - call["end"]
+            if "no early start" in self.habits:
+                delay = max(delay, 0)
+            work = sum(event["end"] - event["start"] for _, event in launched)
+            rows.append((call["end"] - call["start"], work, delay))
         host, device, delay = (sum(column) for column in zip(*rows, strict=True)) if rows else (0, 0, 0)
         return len(rows), host, device, delay
 

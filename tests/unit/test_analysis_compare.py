@@ -11,7 +11,7 @@ from trace_builder import Builder
 
 from torchtrt_viz.analysis.core.statistics import bootstrap_ratios, holm, trimmed_tests
 from torchtrt_viz.analysis.core.steps import iteration_of, iterations, warmup_length
-from torchtrt_viz.analysis.runs.comparison import compare, regressions
+from torchtrt_viz.analysis.runs.comparison import compare, outcome, regressions
 from torchtrt_viz.analysis.runs.iteration_variability import variability
 from torchtrt_viz.analysis.runs.sampling import samples
 from torchtrt_viz.analysis.runs.trends import series, series_values
@@ -319,3 +319,99 @@ def test_an_engine_that_was_built_anew_is_the_same_engine() -> None:
     both = compare(run("a" * 16, same, 100_000), run("b" * 16, "c" * 16, 150_000), levels=("layer",))
     assert sorted(both["run_id"]) == ["forward-0", "forward-1"]
     assert both.set_index("run_id")["a_ns"]["forward-1"] == 20_000
+
+
+def _run(kind: str, name: str, durations: list[int], more: tuple[str, ...] = ()) -> Trace:
+    b = Builder()
+    main = b.track("main")
+    at = 0
+    for number, dur in enumerate(durations):
+        b.span(name.format(number), at, dur, main, kind)
+        at += dur + 10
+        for other in more:
+            b.span(other, at, 100, main)
+            at += 110
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    "kind", ["annotation", "step", "runtime", "memory", "communication", "python", "other", "method"]
+)
+def test_every_kind_of_span_is_compared(kind: str) -> None:
+    before = _run(kind, "x", [1000, 1001, 999, 1000, 1002])
+    after = _run(kind, "x", [3000, 3001, 2999, 3000, 3002])
+    table = compare(before, after)
+    assert table[["level", "name", "verdict"]].to_numpy().tolist() == [[kind, "x", "slower"]]
+    assert table.attrs["host_coverage_pct"] == 100.0
+    assert table.attrs["outcome"] == outcome(table) == "changed"
+    assert len(regressions(table, 5.0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("step", "ProfilerStep#{}"),
+        ("annotation", "aten::add, seq = {}, op_id = 7{}"),
+        ("python", "<built-in method run of Engine object at 0x7f00{}0>"),
+    ],
+)
+def test_numbers_of_one_run_are_no_part_of_a_name(kind: str, name: str) -> None:
+    name = name.replace("7{}", "7")
+    table = compare(_run(kind, name, [1000] * 6), _run(kind, name.replace("0x7f", "0x8e"), [1000] * 6))
+    assert len(table) == 1
+    assert (table["a_calls"].iloc[0], table["b_calls"].iloc[0]) == (6, 6)
+
+
+def test_the_share_that_was_compared_is_said() -> None:
+    before = _run("operator", "aten::mm", [900] * 5, ("aten::old",))
+    after = _run("operator", "aten::mm", [900] * 5, ("aten::new", "aten::newer"))
+    table = compare(before, after)
+    # 900 of 1000 ns in the first run, 900 of 1100 in the second
+    assert table.attrs["host_coverage_pct"] == pytest.approx(100 * 9 / 11)
+    assert table.attrs["coverage"] == "compared: 81.8 % of the measured host time"
+    assert table.attrs["gpu_coverage_pct"] is None
+    assert table.attrs["outcome"] == "changed"
+
+
+def test_another_program_is_no_pass() -> None:
+    table = compare(_run("operator", "a", [900] * 5, ("x",)), _run("operator", "b", [900] * 5, ("x",)))
+    assert table.attrs["outcome"] == "different programs"
+    # what surrounds a program is alike in all of them
+    python = compare(
+        _run("python", "run", [10_000] * 5, ("aten::a",)), _run("python", "run", [10_000] * 5, ("aten::b",))
+    )
+    assert python.attrs["outcome"] == "different programs"
+
+
+def test_what_ran_too_seldom_is_judged_together() -> None:
+    def run(factor: int) -> Trace:
+        b = Builder()
+        gpu = b.stream(7)
+        for at, dur in enumerate((150_000, 9_000, 3_800, 2_100, 1_700)):
+            b.span(f"kernel {at}", 1_000_000 * at, factor * dur, gpu, "kernel")
+        return b.build()
+
+    table = compare(run(1), run(3))
+    row = table.iloc[0]
+    assert (row["name"], row["verdict"], row["a_ns"], row["b_ns"]) == (
+        "(all together)",
+        "slower",
+        166_600,
+        499_800,
+    )
+    assert row["change_pct"] == pytest.approx(200)
+    assert (table["verdict"] == "unclear").sum() == 5
+    assert len(regressions(table, 5.0)) == 1
+    same = compare(run(1), run(1))
+    assert same.attrs["outcome"] == "unchanged"
+    assert same["verdict"].isin(["same", "unclear"]).all()
+
+
+def test_two_samples_and_averages_are_not_comparable() -> None:
+    assert compare(_run("operator", "a", [100, 110]), _run("operator", "a", [300, 320])).attrs["outcome"] == (
+        "nothing comparable"
+    )
+    empty = Builder()
+    empty.track("main")
+    assert compare(empty.build(), empty.build()).attrs["outcome"] == "nothing comparable"
+    assert compare(_run("operator", "a", [100]), empty.build()).attrs["outcome"] == "nothing comparable"

@@ -134,7 +134,7 @@ _TRACE = (
         "Device work by name: sums of durations, which is not wall time where streams overlap.",
         views=("report", "picture", "explorer", "terminal"),
         brief=("name", "calls", "total_ns", "total_pct", "mean_ns"),
-        spans=SpansOf("name", ("kernel", "memcpy", "memset", "communication"), "gpu"),
+        spans=SpansOf("name", ("kernel", "memcpy", "memset", "communication", "phase", "layer"), "gpu"),
     ),
     Table(
         "engine.delegate_calls:delegates",

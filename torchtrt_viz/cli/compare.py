@@ -1,4 +1,4 @@
-"""``trtprofile compare``: two captures against each other, with an exit status for CI."""
+"""``trtprofile compare``: two captures against each other, with exit statuses for CI."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ import torchtrt_viz as tv
 from torchtrt_viz.cli.output import heading, print_frame
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.report.table import write_table
+
+REGRESSION = 1  # 2 is for unusable input, as in every subcommand
+NOTHING_COMPARABLE = 3
+DIFFERENT_PROGRAMS = 4
 
 
 class Percent(click.ParamType[float]):
@@ -54,11 +58,19 @@ def command(
 ) -> None:
     """Compare BEFORE and AFTER, two captures of the same program.
 
-    A verdict respects the noise within the runs: capture ten or more iterations of each. Exit status: 0 no
-    regression (of --fail-on percent, where given), 1 regression, 2 unusable input.
-    """
+    A verdict respects the noise within the runs: capture ten or more iterations of each.
+
+    \b
+    Exit status:
+      0  compared; with --fail-on, nothing is slower by that much
+      1  with --fail-on: something is slower by that much or more
+      2  unusable input
+      3  nothing comparable: no thing is in both runs with three or more samples,
+         or the files hold only averages
+      4  different programs: less than half of the program's time has a counterpart
+    """  # noqa: D301 (click takes the character for "as it is")
     # slow to import: it needs pandas
-    from torchtrt_viz.analysis.runs.comparison import compare, regressions
+    from torchtrt_viz.analysis.runs.comparison import compare, outcome, regressions
     from torchtrt_viz.trace import Trace
 
     traces = []
@@ -85,12 +97,35 @@ def command(
         "b_ns",
         "basis",
     ]
+    found = outcome(table)
     if len(shown):
         print_frame(shown, limit=limit, columns=columns)
-    else:
+    elif found == "unchanged":
         click.echo("nothing changed beyond the noise within the runs (--all shows every row)")
+    click.echo(table.attrs["coverage"])
+    limit_pct = min_change if fail_on is None else fail_on
+    doubtful = table[(table["verdict"] == "unclear") & (table["change_pct"] >= limit_pct).fillna(False)]
+    if len(doubtful):
+        click.echo(
+            f"not certain: {len(doubtful)} slower by {limit_pct:g} % or more on average, within the noise or "
+            "with too few samples to tell (--all shows them)"
+        )
+    if found == "different programs":
+        share = table.attrs["program_coverage_pct"]
+        matched = "nothing of one run is in the other" if not share else f"{share:.3g} % of its time matches"
+        click.echo(f"the programs are different: {matched}", err=True)
+        sys.exit(DIFFERENT_PROGRAMS)
+    if found == "nothing comparable":
+        both = table["a_ns"].notna() & table["b_ns"].notna()
+        why = (
+            "the files hold averages, which say nothing of the scatter; record the times of single runs"
+            if both.any() and (table.loc[both, "basis"] == "mean").all()
+            else "no thing is in both runs with three or more samples; capture ten or more iterations"
+        )
+        click.echo(f"nothing comparable: {why} (--all shows every row)", err=True)
+        sys.exit(NOTHING_COMPARABLE)
     if fail_on is not None:
         worse = regressions(table, fail_on)
         if len(worse):
             click.echo(f"{len(worse)} slower by {fail_on:g} % or more", err=True)
-            sys.exit(1)
+            sys.exit(REGRESSION)

@@ -59,7 +59,8 @@ def page(
             sections.append(_questions(frame))
         elif len(frame):
             shown = TABLES[name]
-            sections.append(table_section(name, shown.title, shown.note, frame, max_rows))
+            note = " ".join(filter(None, (shown.note, frame.attrs.get("coverage"))))
+            sections.append(table_section(name, shown.title, note, frame, max_rows))
     return document(
         title=heading,
         header=_header(trace, heading, known) + _warnings(trace),

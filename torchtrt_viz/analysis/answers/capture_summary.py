@@ -10,8 +10,10 @@ import pandas as pd
 from torchtrt_viz.analysis.columns.answers import SUMMARY
 from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.device_work import device_work
+from torchtrt_viz.analysis.core.host_threads import host_nesting, thread_count
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, in_ns, measured, strings
+from torchtrt_viz.analysis.device.operator_tables import operators
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.model.frame_docs import returns
@@ -40,7 +42,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     spans = trace.spans
     here = measured(trace)
     host = among(spans["domain"], ("host",)) & here
-    parent = spans["parent"].to_numpy()
+    parent = host_nesting(trace).parent
     dur = spans["dur_ns"].to_numpy()
     rows: list[tuple[str, str, Any, str, str]] = []
 
@@ -62,7 +64,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     add("capture", "iterations", _distinct(spans["iteration"].to_numpy()), "iterations")
 
     method = outermost(parent, among(spans["kind"], ("method",)) & host)
-    add("host", "threads", _distinct(spans["track"].to_numpy()[host]), "threads")
+    add("host", "threads", thread_count(trace) or None, "threads")
     add("host", "executions of methods", _some(method), "calls")
     add(
         "host",
@@ -93,6 +95,17 @@ def summary(trace: TraceData) -> pd.DataFrame:
         )
     if not some:
         add("gpu", "busy time", None, "ns")
+    else:
+        found = operators(trace, top=1).attrs
+        add(
+            "gpu",
+            "work that no operator launched",
+            found["device_unexplained_ns"],
+            "ns",
+            f"{found['device_unexplained_pct']:.3g} % of the durations of all work"
+            if found["device_unexplained_pct"] is not None
+            else "",
+        )
 
     calls = delegate_calls(trace)
     rows_of_calls = np.flatnonzero(calls.call)

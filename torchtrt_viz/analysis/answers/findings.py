@@ -9,26 +9,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from torchtrt_viz.analysis.answers.certainty import CLEAR, ENOUGH, Lead, leader
 from torchtrt_viz.analysis.columns.answers import EXPLAIN
 from torchtrt_viz.analysis.core.device_work import device_work
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.humanize import count, duration
 from torchtrt_viz.analysis.core.intervals import length, merge
-from torchtrt_viz.analysis.core.masks import ends, ints
-from torchtrt_viz.analysis.core.steps import iterations
+from torchtrt_viz.analysis.core.links import launches
+from torchtrt_viz.analysis.core.masks import among, codes, ends, ints, measured
+from torchtrt_viz.analysis.core.steps import iteration_of, iterations
 from torchtrt_viz.analysis.core.tables import floats, records
 from torchtrt_viz.analysis.core.waiting import wait_mask
 from torchtrt_viz.analysis.device.idle import idle_causes
-from torchtrt_viz.analysis.device.launch import launch_stats
+from torchtrt_viz.analysis.device.launch import launch_delays, launch_stats
 from torchtrt_viz.analysis.device.operator_tables import kernels, operators
 from torchtrt_viz.analysis.device.temporal import temporal_breakdown
 from torchtrt_viz.analysis.device.transfers import copies
-from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED, delegates, phases
+from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED, delegate_calls, delegates, phases
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.analysis.engine.gaps import orchestration
 from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.analysis.engine.lint import engine_lint, reformats
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.schema import DOMAINS
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["explain"]
@@ -69,7 +73,12 @@ def explain(trace: TraceData, *, top: int = 3, min_pct: float = 3.0) -> pd.DataF
         One row per finding, the largest time at stake against the length of the capture first.
 
         Ordered by the time at stake against the length of the capture (sums without a place on the time axis
-        by ``impact_pct``), at most ``top`` rows; none when nothing stands out.
+        by ``impact_pct``), at most ``top`` rows; none when nothing stands out. What noise could turn around
+        is left out: that one thing leads has to hold in 95 % of resamples of the iterations, and the interval
+        of its share is given; with fewer than four iterations it has to be a fifth above the next.
+
+        ``attrs["coverage"]`` says how much of the devices' time no operator explains (empty without device
+        work), ``attrs["device_unexplained_pct"]`` the share.
 
     Examples
     --------
@@ -96,7 +105,10 @@ def explain(trace: TraceData, *, top: int = 3, min_pct: float = 3.0) -> pd.DataF
             "remedy": [finding.remedy for finding in found],
         }
     )
-    return EXPLAIN.typed(frame)
+    frame = EXPLAIN.typed(frame)
+    known = operators(trace, top=1).attrs
+    frame.attrs.update({key: known[key] for key in ("coverage", "device_unexplained_pct")})
+    return frame
 
 
 def _pct(share: float) -> str:
@@ -179,25 +191,56 @@ def _exposed(trace: TraceData) -> Iterator[Finding]:
 
 def _kernels(trace: TraceData) -> Iterator[Finding]:
     work = device_work(trace)
+    work = work.of(work.is_class("compute"))  # collectives and copies have findings of their own
     table = kernels(trace)
-    table = table[table["class"] == "compute"]  # collectives and copies have findings of their own
+    table = table[table["class"] == "compute"]
     if not len(table):
         return
-    span = int(work.end.max() - work.start.min())
+    whole = device_work(trace)
+    span = int(whole.end.max() - whole.start.min())
     row = table.iloc[0]
-    rows = (trace.spans["name"].iloc[work.row] == row["name"]).to_numpy()
-    busy = length(merge(work.start[rows], work.end[rows]))
-    if span:
+    names = codes(trace.spans["name"])[work.row]
+    used, part = np.unique(names, return_inverse=True)
+    lead = leader(part.reshape(-1), work.dur, iteration_of(trace)[work.row], len(used))
+    mine = (trace.spans["name"].iloc[work.row] == row["name"]).to_numpy()
+    busy = length(merge(work.start[mine], work.end[mine]))
+    if span and lead.certain:
         yield Finding(
-            f"{_short(str(row['name']))} ran {count(int(row['calls']), 'time')} and kept the device busy for "
-            f"{duration(busy)}: {row['total_pct']:.3g} % of all device time.",
+            f"{_short(str(row['name']))} ran {count(int(row['calls']), 'time')} for "
+            f"{duration(row['total_ns'])} in all, {row['total_pct']:.3g} % of the sum of all device work"
+            f"{'' if len(whole) > len(work) else lead.interval}; it kept the device busy for "
+            f"{duration(busy)}.",
             float(busy),
             busy / span,
             "the device's span",
             "gpu",
             "trace.kernels()",
-            "the kernel is the first place to look: precision, shapes, or a faster implementation",
+            "it is the first place to look: precision, shapes, or a faster implementation",
         )
+
+
+def _unexplained(trace: TraceData) -> Iterator[Finding]:
+    table = operators(trace, top=1)
+    found, pct = table.attrs, table.attrs["device_unexplained_pct"]
+    if not pct or not len(table):
+        return  # of a recording without operators nobody expects it
+    linked = launches(trace).host >= 0
+    why = (
+        "the trace holds no launch of it"
+        if not linked.any()
+        else "it was launched outside operators, or its launch is not in the trace"
+    )
+    yield Finding(
+        f"No operator explains {duration(found['device_unexplained_ns'])} of "
+        f"{duration(found['device_ns'])} of device work ({pct:.3g} % of the sum of durations): {why}.",
+        float(min(found["device_unexplained_ns"], length(device_work(trace).busy()))),
+        pct / 100.0,
+        "the sum of all device work",
+        "gpu",
+        "trace.kernels(by='operator')",
+        "record operators and runtime calls too (CPU activity); for CUDA graphs load the trace of their "
+        "capture as well",
+    )
 
 
 def _launches(trace: TraceData) -> Iterator[Finding]:
@@ -205,13 +248,18 @@ def _launches(trace: TraceData) -> Iterator[Finding]:
     if not len(table):
         return
     short, calls = int(table["short"].sum()), int(table["calls"].sum())
-    cost = float((table["host_mean_ns"] * table["calls"]).sum())
+    spans = trace.spans
+    rows = launch_delays(trace)["host_row"].to_numpy()
+    start = ints(spans["start_ns"])[rows]
+    # threads may launch at the same time, and a driver's call lies inside the runtime's
+    cost = length(merge(start, start + spans["dur_ns"].to_numpy()[rows]))
     whole = trace.duration_ns
-    if whole and short > calls / 2:
+    # two standard errors above a half, or the next run may show the opposite
+    if whole and short > calls / 2 + calls**0.5:
         yield Finding(
-            f"{short:,} of {calls:,} pieces of device work took less time than the call that launched them; "
-            f"launching cost the host {duration(cost)}.",
-            cost,
+            f"{short:,} of {count(calls, 'launch', 'launches')} took the host longer than the work took the "
+            f"device; launching cost the host {duration(cost)}.",
+            float(cost),
             min(1.0, cost / whole),
             "the capture's length",
             "host",
@@ -247,9 +295,18 @@ def _operators(trace: TraceData) -> Iterator[Finding]:
     if len(table):
         row = table.iloc[0]
         share = float(row["self_pct"]) / 100.0 if not pd.isna(row["self_pct"]) else 0.0
+        spans = trace.spans
+        rows = np.flatnonzero(
+            among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",)) & measured(trace)
+        )
+        used, part = np.unique(codes(spans["name"])[rows], return_inverse=True)
+        self_ns = host_nesting(trace).self_ns[rows]
+        lead = leader(part.reshape(-1), self_ns, iteration_of(trace)[rows], len(used))
+        if not lead.certain:
+            return
         yield Finding(
             f"{row['name']} took {duration(row['self_ns'])} in {count(int(row['calls']), 'call')}: "
-            f"{_pct(share)} of the operators' own time.",
+            f"{_pct(share)} of the operators' own time{lead.interval}.",
             float(row["self_ns"]),
             share,
             "the operators' own time",
@@ -264,6 +321,13 @@ def _delegates(trace: TraceData) -> Iterator[Finding]:
     if not len(table):
         return
     row = table.iloc[0]
+    calls = delegate_calls(trace)
+    rows = np.flatnonzero(calls.call)
+    part, names = pd.factorize(calls.instance[rows])
+    took = trace.spans["dur_ns"].to_numpy()[rows]
+    lead = leader(part, took, trace.spans["iteration"].to_numpy()[rows].astype(np.int64), len(names))
+    if not lead.certain:
+        return
     inside = phases(trace)
     inside = inside[inside["delegate"] == row["delegate"]].sort_values("total_ns", ascending=False)
     if len(inside):
@@ -281,7 +345,7 @@ def _delegates(trace: TraceData) -> Iterator[Finding]:
             "binding and staging shrink with inputs and outputs that stay on the device; waiting shrinks "
             "with a caller's stream",
         )
-    elif not pd.isna(row["host_pct"]):
+    elif not pd.isna(row["host_pct"]) and row["host_pct"] <= 100.0:
         share = float(row["host_pct"]) / 100.0
         yield Finding(
             f"Calls of {row['delegate']} took {duration(row['host_total_ns'])} of host time, {_pct(share)} "
@@ -325,8 +389,11 @@ def _layers(trace: TraceData) -> Iterator[Finding]:
         share = float(row["pct"]) / 100.0
         if share < 1.5 / len(part):
             continue  # no layer stands out
+        lead = _leading_layer(trace, engine, part)
+        if not lead.certain:
+            continue
         yield Finding(
-            f"{_short(str(row['name']))} takes {_pct(share)} of the timed layers of {engine} "
+            f"{_short(str(row['name']))} takes {_pct(share)} of the timed layers of {engine}{lead.interval} "
             f"({row['domain']} time), {count(len(part), 'layer')} in all.",
             float(row["total_ns"]),
             share,
@@ -336,6 +403,20 @@ def _layers(trace: TraceData) -> Iterator[Finding]:
             "see analysis.engine_roofline(trace) for how near the layer is to the device's limits",
             placed=row["timing"] != "aggregate",
         )
+
+
+def _leading_layer(trace: TraceData, engine: Any, table: pd.DataFrame) -> Lead:
+    """Say how sure it is that the largest layer leads: by its calls, else by the sums that were recorded."""
+    spans = trace.spans
+    of_engine = spans["run_id"].isna() if pd.isna(engine) else spans["run_id"] == engine
+    timed = among(spans["timing"], ("measured", "modeled")) & among(spans["domain"], DOMAINS)
+    rows = np.flatnonzero(among(spans["kind"], ("layer",)) & timed & of_engine.to_numpy())
+    if not len(rows):
+        total = table["total_ns"].to_numpy(dtype=np.int64)
+        return leader(np.arange(len(total)), total, np.full(len(total), -1, np.int64), len(total))
+    used, part = np.unique(codes(spans["name"])[rows], return_inverse=True)
+    number = spans["iteration"].to_numpy()[rows].astype(np.int64)
+    return leader(part.reshape(-1), spans["dur_ns"].to_numpy()[rows], number, len(used))
 
 
 def _conversions(trace: TraceData) -> Iterator[Finding]:
@@ -375,10 +456,11 @@ def _conversions(trace: TraceData) -> Iterator[Finding]:
 def _warmup(trace: TraceData) -> Iterator[Finding]:
     listed = iterations(trace)
     for name, part in listed.groupby("of", sort=False):
-        warm = part[part["warmup"]]
-        if not len(warm):
+        warm, rest = part[part["warmup"]], part[~part["warmup"]]
+        # with few iterations to compare with, their scatter is hardly known
+        if not len(warm) or len(rest) < ENOUGH or warm["dur_ns"].max() < CLEAR * rest["dur_ns"].max():
             continue
-        usual = float(np.median(part[~part["warmup"]]["dur_ns"]))
+        usual = float(np.median(rest["dur_ns"]))
         extra = float((warm["dur_ns"] - usual).sum())
         whole = float(part["dur_ns"].sum())
         worst = float(warm["dur_ns"].max())
@@ -402,6 +484,7 @@ _LOOKS: tuple[Callable[[TraceData], Iterator[Finding]], ...] = (
     _idle,
     _exposed,
     _kernels,
+    _unexplained,
     _launches,
     _waiting,
     _operators,

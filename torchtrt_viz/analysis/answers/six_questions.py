@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from torchtrt_viz.analysis.columns import answers
@@ -33,6 +34,8 @@ QUESTIONS = (
     "Which exported graph regions (and source lines, where recorded) do these events belong to?",
 )
 
+#: Phases of which Torch-TensorRT's runtime writes a file each.
+_PHASE_FILES = ("input", "output", "enqueue", "device_config")
 _CAPTURE = "torchtrt_viz.profile(level=...) around the run, or the load option torchtrt_profile_level"
 
 
@@ -241,6 +244,9 @@ def _phases(evidence: Evidence) -> Answer:
     if evidence.complete:
         return Answer("No TensorRT delegate was called.", "yes", "trace.phases()", {"calls": 0})
     if not len(table):
+        inside = _phase_operators(evidence)
+        if inside:
+            return inside
         return Answer(
             "Not measured: no delegate recorded its phases.",
             "no",
@@ -266,13 +272,51 @@ def _phases(evidence: Evidence) -> Answer:
     silent = [name for name in evidence.delegates["delegate"] if name not in values]
     tensorrt = evidence.delegates[evidence.delegates["backend"] == "TensorRTBackend"]["delegate"]
     missed = [name for name in silent if name in set(tensorrt)]
+    alone = [name for name in values if name not in set(evidence.delegates["delegate"])]
+    missing = [f"phases of {listing(missed)}"] if missed else []
+    if alone:
+        missing.append(
+            f"what calls of {listing(alone)} took outside their phases: the calls were not recorded"
+        )
     return Answer(
         "Host time per call by phase: " + listing(parts) + ".",
-        "partly" if missed else "yes",
+        "partly" if missing else "yes",
         "trace.phases()",
         values,
-        f"phases of {listing(missed)}" if missed else "",
-        how if missed else "",
+        "; ".join(missing),
+        how if missed else f"capture the deployed program: {_CAPTURE}" if alone else "",
+    )
+
+
+def _phase_operators(evidence: Evidence) -> Answer | None:
+    """Answer from the operators that Torch-TensorRT records inside the phases of an engine's last call."""
+    tracks, spans = evidence.trace.tracks, evidence.trace.spans
+    found: dict[str, dict[str, int]] = {}
+    outer = among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",))
+    outer &= spans["parent"].to_numpy() < 0
+    for engine in evidence.infos:
+        of_engine = (tracks["process"] == engine).to_numpy(dtype=bool)
+        for number in np.flatnonzero(of_engine).tolist():
+            phase = str(tracks["thread"].iloc[number])
+            rows = np.flatnonzero(outer & (spans["track"].to_numpy() == number))
+            if phase in _PHASE_FILES and len(rows):
+                found.setdefault(engine, {})[phase] = int(spans["dur_ns"].to_numpy()[rows].sum())
+    if not found:
+        return None
+    parts = [
+        f"{engine}: " + ", ".join(f"{phase} {duration(ns)}" for phase, ns in inside.items())
+        for engine, inside in found.items()
+    ]
+    return Answer(
+        "Host time of the operators inside the phases of the last call: " + listing(parts) + ".",
+        "partly",
+        "trace.operators(by='track')",
+        {
+            engine: {phase: {"operators_ns": ns} for phase, ns in inside.items()}
+            for engine, inside in found.items()
+        },
+        "the phases themselves, of which these files hold only the operators",
+        f"capture the deployed program: {_CAPTURE}",
     )
 
 

@@ -130,17 +130,20 @@ IDLE_CAUSES = FrameSchema(
 LAUNCH_DELAYS = FrameSchema(
     "launch_delays",
     (
-        count("row", "row of trace.spans of the device work"),
+        count("row", "row of trace.spans of the device work, of several pieces the first to start"),
         count("host_row", "row of trace.spans of the call that launched it"),
-        Column("name", "category", "name of the device work"),
-        Column("class", "category", "compute, communication, copy or fill"),
+        Column("name", "category", "name of the device work; missing: several pieces (a graph)"),
+        Column(
+            "class", "category", "compute, communication, copy or fill; missing: pieces of several classes"
+        ),
         Column("launched_by", "category", "name of the host call"),
+        count("pieces", "pieces of device work that the call launched"),
         ns("host_ns", "duration of the call on the host (launch overhead, not device time)"),
-        ns("device_ns", "duration of the work on the device"),
+        ns("device_ns", "duration of the work on the device; the sum of the durations of several pieces"),
         ns(
             "delay_ns",
-            "from the end of the call to the start of the work; negative when the work began before the call "
-            "returned",
+            "from the end of the call to the start of the (first piece of) work; negative when the work "
+            "began before the call returned",
         ),
         ns(
             "queued_ns",
@@ -149,7 +152,7 @@ LAUNCH_DELAYS = FrameSchema(
         ),
         count("graph", "whether the call launched a whole graph (one call, many pieces of work)", "bool"),
     ),
-    "one row per piece of device work whose launch is in the trace",
+    "one row per call that launched device work of the trace",
 )
 
 LAUNCH_STATS = FrameSchema(
@@ -159,17 +162,18 @@ LAUNCH_STATS = FrameSchema(
             "launched_by",
             'name of the host call; with by="name" or by="class" the column has that name instead',
         ),
-        count("calls", "pieces of device work with a known launch"),
+        count("calls", "launching calls: a graph is launched by one"),
+        count("pieces", "pieces of device work that they launched"),
         ns("host_mean_ns", "duration of the launching call on the host, mean", "float64"),
         ns("host_p99_ns", "duration of the launching call on the host, 99th percentile", "float64"),
-        ns("device_mean_ns", "duration of the work, mean", "float64"),
+        ns("device_mean_ns", "duration of a call's work, mean (of several pieces the sum)", "float64"),
         ns("delay_median_ns", "from the end of the call to the start of the work, median", "float64"),
         ns("delay_p90_ns", "from the end of the call to the start of the work, 90th percentile", "float64"),
         ns("delay_p99_ns", "from the end of the call to the start of the work, 99th percentile", "float64"),
         ns("delay_max_ns", "from the end of the call to the start of the work, most"),
-        count("short", "pieces of work that took less time than the call that launched them"),
+        count("short", "calls whose work took less time than they did"),
         percent("short_pct", "in percent of calls"),
-        count("early", "pieces of work that began before their call (clocks that are not aligned)"),
+        count("early", "calls whose work began before they did (clocks that are not aligned)"),
     ),
     "one row per launching call, kernel or class of work",
 )

@@ -38,7 +38,8 @@ DELEGATES = FrameSchema(
         ns("host_max_ns", "host time of one call, most", title="host max"),
         percent(
             "host_pct",
-            "host_total_ns in percent of the time of all executions of methods; NA without those",
+            "host time of its calls inside methods in percent of the time of all executions of methods; NA "
+            "without such calls",
             title="of host window",
         ),
         ns(
@@ -104,7 +105,12 @@ PHASES = FrameSchema(
         ns("median_ns", "host time of one occurrence, median; NA for the rest", "Float64"),
         ns("min_ns", "host time of one occurrence, least; NA for the rest", "Int64"),
         ns("max_ns", "host time of one occurrence, most; NA for the rest", "Int64"),
-        percent("pct", "total_ns in percent of the delegate's host time", title="of delegate"),
+        percent(
+            "pct",
+            "total_ns in percent of the delegate's host time; where its calls were not recorded, of the sum "
+            "of its phases",
+            title="of delegate",
+        ),
     ),
     "one row per delegate and phase of its calls",
 )

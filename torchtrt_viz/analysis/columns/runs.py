@@ -8,7 +8,11 @@ from torchtrt_viz.model.schema import Column, FrameSchema
 __all__ = ["COMPARE", "REGRESSIONS", "SERIES", "SERIES_VALUES", "VARIABILITY"]
 
 _WHAT = (
-    text("level", "method, delegate, phase, layer, operator or kernel"),
+    text(
+        "level",
+        "method, delegate, phase, layer, operator, kernel (whatever a device executes), annotation, step, "
+        "runtime, memory, communication (on the host), python or other",
+    ),
     text("name", "what ran"),
     text("run_id", "its instance; missing: none"),
     text("domain", "host or gpu"),
@@ -40,7 +44,11 @@ COMPARE = FrameSchema(
         count("a_calls", "calls within them", "Int64"),
         count("b_calls", "calls within them", "Int64"),
         text("basis", "iteration, call, or mean (an average without scatter: never more than unclear)"),
-        number("p_value", "corrected for all rows of the table (Holm); NA without a test"),
+        number(
+            "p_value",
+            "corrected for all rows of the table (Holm; a tenth of the false verdicts is kept for the levels "
+            "that are not the program itself); NA without a test",
+        ),
     ),
     "one row per thing that ran in either of two runs, by verdict, largest difference first",
 )

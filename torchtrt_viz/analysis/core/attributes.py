@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.core.ancestry import nearest
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.masks import among, choice, names_matching, strings
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -123,7 +124,7 @@ def _stack(trace: TraceData, rows: Ints) -> Objects:
 def python_stacks(trace: TraceData, rows: Ints) -> Objects:
     """Return the enclosing Python frames of each row, outermost first, joined by ``;``."""
     spans = trace.spans
-    above = nearest(spans["parent"].to_numpy(), among(spans["kind"], ("python",)))
+    above = nearest(host_nesting(trace).parent, among(spans["kind"], ("python",)))
     names = strings(spans["name"])
     known: dict[int, str | None] = {-1: None}
 
@@ -147,7 +148,7 @@ def python_stacks(trace: TraceData, rows: Ints) -> Objects:
 def _enclosing_names(trace: TraceData, rows: Ints, frames: NDArray[np.bool_]) -> Objects:
     if not frames.any():
         return np.full(len(rows), None, dtype=object)
-    above = nearest(trace.spans["parent"].to_numpy(), frames)[rows]
+    above = nearest(host_nesting(trace).parent, frames)[rows]
     names = strings(trace.spans["name"])
     out = np.full(len(rows), None, dtype=object)
     known = above >= 0

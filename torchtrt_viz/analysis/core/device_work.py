@@ -1,7 +1,8 @@
 """The work of devices in a trace: kernels, copies, fills and collectives, sorted into classes.
 
-Ranges that merely annotate a GPU stream, synchronisation records and layers are not work: counting them
-would count kernels twice.
+Ranges that merely annotate a GPU stream and synchronisation records are not work. The phases and layers of an
+engine that were measured on a device are its work where nothing finer was recorded: where kernels were, they
+are the work, and counting both would count it twice. All tables and findings about devices take it from here.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.cache import kept
-from torchtrt_viz.analysis.core.intervals import IntervalSet, merge
-from torchtrt_viz.analysis.core.masks import among, ints, measured, names_matching
+from torchtrt_viz.analysis.core.intervals import IntervalSet, inside_of, merge
+from torchtrt_viz.analysis.core.masks import among, codes, ints, measured, names_matching
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["CLASSES", "DEVICE_KINDS", "DeviceWork", "device_work"]
@@ -24,6 +26,7 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 DEVICE_KINDS = ("kernel", "memcpy", "memset", "communication")
+_ENGINE_KINDS = ("phase", "layer")
 CLASSES = ("compute", "communication", "copy", "fill")
 
 
@@ -115,7 +118,44 @@ class DeviceWork:
 def work_mask(trace: TraceData) -> Mask:
     """Say for each span whether it is measured device work."""
     spans = trace.spans
-    return among(spans["domain"], ("gpu",)) & among(spans["kind"], DEVICE_KINDS) & measured(trace)
+    here = among(spans["domain"], ("gpu",)) & measured(trace)
+    out: Mask = here & among(spans["kind"], DEVICE_KINDS)
+    if (here & among(spans["kind"], _ENGINE_KINDS)).any():
+        out |= _engine_work(trace, here)
+    return out
+
+
+def _engine_work(trace: TraceData, here: Mask) -> Mask:
+    """Say for each span whether it is a phase, or else a layer, that stands for work nobody recorded finer.
+
+    That is the outermost phase in which no kernel of its device begins, and the outermost layer in which
+    none does and that no phase of its engine covers.
+    """
+    spans = trace.spans
+    parent = spans["parent"].to_numpy()
+    start, dur = ints(spans["start_ns"]), spans["dur_ns"].to_numpy()
+    device = track_devices(trace)[spans["track"].to_numpy()]
+    engine = codes(spans["run_id"])
+    kernel = np.flatnonzero(here & among(spans["kind"], ("kernel", "communication")))
+    phase = outermost(parent, here & among(spans["kind"], ("phase",)))
+    layer = outermost(parent, here & among(spans["kind"], ("layer",)))
+    out = np.zeros(len(spans), bool)
+    for kind, finer in ((phase, False), (layer, True)):
+        rows = np.flatnonzero(kind)
+        for number in np.unique(device[rows]):
+            mine = rows[device[rows] == number]
+            same = kernel if number < 0 else kernel[(device[kernel] == number) | (device[kernel] < 0)]
+            begins = np.sort(start[same])
+            first = np.searchsorted(begins, start[mine], side="left")
+            none = np.searchsorted(begins, start[mine] + dur[mine], side="left") == first
+            out[mine[none]] = True
+        if finer and phase.any():
+            for number in np.unique(engine[rows]):
+                mine = rows[engine[rows] == number]
+                around = np.flatnonzero(phase & (engine == number))
+                covered = merge(start[around], start[around] + dur[around])
+                out[mine[inside_of(covered, start[mine])]] = False
+    return out
 
 
 def classify(trace: TraceData, rows: Ints) -> NDArray[np.int8]:
@@ -145,7 +185,7 @@ def device_work(trace: TraceData) -> DeviceWork:
 
 #: What `device_work` reads.
 INPUTS = {
-    "spans": ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns"),
+    "spans": ("name", "kind", "domain", "timing", "track", "start_ns", "dur_ns", "parent", "run_id"),
     "tracks": ("device",),
 }
 

@@ -5,44 +5,55 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.masks import ends, ints
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["innermost_line", "pieces_of"]
+__all__ = ["innermost_line", "pieces_of", "sweep"]
 
 Ints = NDArray[np.int64]
 
 
 def innermost_line(trace: TraceData, mask: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """Return times, and the row that is innermost from each time on (-1 none), of the spans of one track.
+    """Return times, and the row that is innermost from each time on (-1 none), of the spans of one thread.
 
-    Of spans that overlap without lying inside each other the later takes over.
+    Of spans that overlap without lying inside each other the later one counts.
     """
-    spans = trace.spans
-    start, end = ints(spans["start_ns"]), ends(trace)
-    mask = mask & (end > start)
-    rows = np.flatnonzero(mask)
-    if not len(rows):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    above = nearest(spans["parent"].to_numpy(), mask)[rows]
-    depth = spans["depth"].to_numpy()[rows].astype(np.int64)
-    begin, stop = start[rows], end[rows].copy()
-    order = np.lexsort((stop, begin, above))
-    siblings = above[order][1:] == above[order][:-1]
-    following = np.where(siblings, begin[order][1:], np.iinfo(np.int64).max)
-    stop[order[:-1]] = np.minimum(stop[order[:-1]], following)
-    whole = stop > begin
-    rows, above, depth, begin, stop = rows[whole], above[whole], depth[whole], begin[whole], stop[whole]
-    time = np.concatenate((stop, begin))
-    opens = np.concatenate((np.zeros(len(rows), np.int8), np.ones(len(rows), np.int8)))
-    inner = np.concatenate((above, rows))
-    # at one time: ends before starts, ends from the inside out, starts from the outside in
-    rank = np.concatenate((-depth, depth))
-    ordered = np.lexsort((rank, opens, time))
-    time, inner = time[ordered], inner[ordered]
-    last = np.append(time[1:] != time[:-1], True)
-    return time[last], inner[last]
+    start, end = ints(trace.spans["start_ns"]), ends(trace)
+    rows = np.flatnonzero(mask & (end > start))
+    times, inner = sweep(start[rows], end[rows])
+    return times, np.where(inner >= 0, rows[np.maximum(inner, 0)] if len(rows) else inner, -1)
+
+
+def sweep(start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Return times, and the position of the span that counts from each time on, -1 where none runs.
+
+    Of the spans that run at a time the one that began last counts, of those that began together the shortest,
+    then the last one in order: where spans nest, that is the innermost.
+    """
+    order = np.lexsort((np.arange(len(start)), -end, start))
+    times: list[int] = []
+    inner: list[int] = []
+    running: list[tuple[int, int]] = []  # (position, end): the one that counts is on top
+
+    def until(now: int | None) -> None:
+        """Let spans end, until ``now``."""
+        while running and (now is None or running[-1][1] <= now):
+            ended = running.pop()[1]
+            while running and running[-1][1] <= ended:
+                running.pop()
+            times.append(ended)
+            inner.append(running[-1][0] if running else -1)
+
+    for position, begin, stop in zip(order.tolist(), start[order].tolist(), end[order].tolist(), strict=True):
+        until(begin)
+        if stop > begin:
+            running.append((position, stop))
+            times.append(begin)
+            inner.append(position)
+    until(None)
+    when, which = np.array(times, np.int64), np.array(inner, np.int64)
+    last = np.append(when[1:] != when[:-1], True) if len(when) else np.zeros(0, bool)
+    return when[last], which[last]
 
 
 def pieces_of(line: tuple[Ints, Ints], begin: Ints, stop: Ints) -> tuple[Ints, Ints]:

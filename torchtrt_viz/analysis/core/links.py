@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.cache import kept
 from torchtrt_viz.analysis.core.device_work import INPUTS, DeviceWork, device_work
-from torchtrt_viz.analysis.core.masks import among, ints
+from torchtrt_viz.analysis.core.host_threads import host_nesting
+from torchtrt_viz.analysis.core.masks import among, ints, measured
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Launches", "launches", "operators_of"]
@@ -57,7 +58,10 @@ def _launches(trace: TraceData, work: DeviceWork) -> Launches:
     spans = trace.spans
     correlation = spans["correlation"].to_numpy()
     candidates = np.flatnonzero(
-        (correlation > 0) & among(spans["domain"], ("host",)) & among(spans["kind"], ("runtime",))
+        (correlation > 0)
+        & among(spans["domain"], ("host",))
+        & among(spans["kind"], ("runtime",))
+        & measured(trace)
     )
     start = ints(spans["start_ns"])[candidates]
     if (np.diff(start) < 0).any():
@@ -79,8 +83,7 @@ def operators_of(trace: TraceData, found: Launches, is_operator: NDArray[np.bool
     That is the operator around the launching call; where the call is not in the trace, the operator with
     the same external id.
     """
-    parent = trace.spans["parent"].to_numpy()
-    above = nearest(parent, is_operator)
+    above = nearest(host_nesting(trace).parent, is_operator)
     out = np.where(found.host >= 0, above[found.host], -1)
     missing = out < 0
     if missing.any():
@@ -119,6 +122,6 @@ def _flow_sources(trace: TraceData) -> Ints:
     target = trace.flows["target"].to_numpy()
     known = (source >= 0) & (target >= 0)
     source, target = source[known], target[known]
-    host = among(trace.spans["domain"], ("host",))[source]
+    host = (among(trace.spans["domain"], ("host",)) & measured(trace))[source]
     out[target[host]] = source[host]
     return out

@@ -19,7 +19,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["bootstrap_ratios", "holm", "student_tail", "trimmed_tests", "winsorise", "winsorised_means"]
+__all__ = [
+    "bootstrap_ratios",
+    "holm",
+    "resampling_weights",
+    "student_tail",
+    "trimmed_tests",
+    "winsorise",
+    "winsorised_means",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -185,12 +193,12 @@ def _resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
     mean = values.mean(axis=1, keepdims=True)
     # resampling n values underestimates the scatter of their mean by (n - 1) / n
     widen = np.sqrt(count / (count - 1) * inflation(values))[:, None]
-    out: Floats = mean + (values @ _weights(count, resamples, seed) - mean) * widen
+    out: Floats = mean + (values @ resampling_weights(count, resamples, seed) - mean) * widen
     return out
 
 
 @lru_cache(maxsize=16)
-def _weights(count: int, resamples: int, seed: int) -> Floats:
+def resampling_weights(count: int, resamples: int, seed: int) -> Floats:
     """Return how often each value is drawn in each resample; the same for all series of one length."""
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1.0 / count), size=resamples)
     out: Floats = drawn.T / count

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.columns.by_name import ITERATIONS
 from torchtrt_viz.analysis.core.ancestry import outermost
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, ints, measured, strings
 from torchtrt_viz.analysis.core.tables import text
@@ -58,7 +59,7 @@ def iterations(trace: TraceData) -> pd.DataFrame:
 
 def _units(trace: TraceData) -> tuple[Ints, list[str]]:
     spans = trace.spans
-    parent = spans["parent"].to_numpy()
+    parent = host_nesting(trace).parent
     here = among(spans["domain"], ("host",)) & measured(trace)
     method = np.flatnonzero(outermost(parent, among(spans["kind"], ("method",)) & here))
     if len(method):

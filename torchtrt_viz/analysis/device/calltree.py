@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.columns.by_name import CALL_TREE, FLAME_GRAPH, FOLDED_STACKS
-from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.groups import exact_sums
+from torchtrt_viz.analysis.core.host_threads import exclusive_times, os_threads
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, choice, codes, measured
 from torchtrt_viz.errors import OptionError
@@ -39,7 +39,9 @@ def call_tree(
     """Calls with the same path of names above them, merged: a tree of who called whom.
 
     The path is that of the recorded nesting: Python frames, annotations, operators, runtime calls. Spans of
-    kinds that are left out are skipped, their children move up.
+    kinds that are left out are skipped, their children move up. What several recorders saw of one thread
+    is one stack, and each moment of it belongs to one call: the tree's host time is never more than the time
+    in which something was recorded on its threads.
 
     Parameters
     ----------
@@ -76,23 +78,13 @@ def call_tree(
                 raise OptionError("kinds", kind, "some of " + ", ".join(KINDS))
         mask &= among(spans["kind"], wanted)
     rows = np.flatnonzero(mask)
-    parent = nearest(spans["parent"].to_numpy(), mask)
+    parent, own = exclusive_times(trace, mask)
     node_of, nodes = _merge(trace, rows, parent, by_thread, by_step)
-    dur = spans["dur_ns"].to_numpy()
     if value == "host":
-        children = np.zeros(len(spans), np.int64)
-        inner = rows[parent[rows] >= 0]
-        np.add.at(children, parent[inner], dur[inner])
-        # children that overlap each other cannot cover more than their parent
-        own = dur[rows] - np.minimum(children[rows], dur[rows])
-        total = exact_sums(node_of[rows], dur[rows], len(nodes))
-        self_ns = exact_sums(node_of[rows], own, len(nodes))
-        if by_thread:
-            total = _roll_up(nodes, total, only_threads=True)
+        self_ns = exact_sums(node_of[rows], own[rows], len(nodes))
     else:
         self_ns = _launched(trace, node_of, parent, mask, len(nodes))
-        total = _roll_up(nodes, self_ns, only_threads=False)
-    return nodes.assign(total_ns=total, self_ns=self_ns)
+    return nodes.assign(total_ns=_roll_up(nodes, self_ns), self_ns=self_ns)
 
 
 def _merge(
@@ -102,7 +94,7 @@ def _merge(
     spans = trace.spans
     name = codes(spans["name"]).astype(np.int64)
     kind = codes(spans["kind"]).astype(np.int64)
-    track = spans["track"].to_numpy()
+    track = os_threads(trace)[spans["track"].to_numpy()]
     names = spans["name"].cat.categories.to_numpy(dtype=object)
     steps = np.flatnonzero(among(spans["kind"], ("step",)))
     if len(steps) and not by_step:
@@ -163,12 +155,11 @@ def _merge(
     return node_of, frame
 
 
-def _roll_up(nodes: pd.DataFrame, values: Ints, only_threads: bool) -> Ints:
-    """Add every node's value to the nodes above it (or only roots' values to their threads)."""
+def _roll_up(nodes: pd.DataFrame, values: Ints) -> Ints:
+    """Add every node's value to the nodes above it."""
     total = values.copy()
     parent, depth = nodes["parent"].to_numpy(), nodes["depth"].to_numpy()
-    deepest = int(depth.max()) if len(depth) else 0
-    for level in range(1 if only_threads else deepest, 0, -1):
+    for level in range(int(depth.max()) if len(depth) else 0, 0, -1):
         at = np.flatnonzero(depth == level)
         np.add.at(total, parent[at], total[at])
     return total

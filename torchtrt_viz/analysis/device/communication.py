@@ -14,6 +14,7 @@ from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.attributes import as_text
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.element_types import element_bytes
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, text
@@ -170,7 +171,7 @@ def _parameter_rows(trace: TraceData, rows: Ints) -> Ints:
     position = np.full(len(spans), -1, np.int64)
     position[found.work.row] = np.arange(len(found.work))
     host = found.host[position[rows]]
-    above = nearest(spans["parent"].to_numpy(), params)
+    above = nearest(host_nesting(trace).parent, params)
     out = np.where(host >= 0, above[np.maximum(host, 0)], -1)
     external = spans["external_id"].to_numpy()
     by_id = {int(external[row]): int(row) for row in np.flatnonzero(params) if external[row] > 0}

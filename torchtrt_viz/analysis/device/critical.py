@@ -22,6 +22,7 @@ from torchtrt_viz.analysis.columns.device import CRITICAL_PATH, CRITICAL_PATH_SU
 from torchtrt_viz.analysis.core.device_work import CLASSES, DeviceWork, work_mask
 from torchtrt_viz.analysis.core.flatten import innermost_line, pieces_of
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
+from torchtrt_viz.analysis.core.host_threads import os_threads
 from torchtrt_viz.analysis.core.intervals import merge
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, codes, ends, ints, measured, names_matching, strings
@@ -151,7 +152,7 @@ class _Walker:
         by_end = np.argsort(self._work.end, kind="stable")
         self._by_end = by_end.tolist()
         self._sorted_ends = self._work.end[by_end].tolist()
-        self._track = spans["track"].to_numpy()
+        self._track = os_threads(trace)[spans["track"].to_numpy()]
         self._threads = self._host_threads(trace)
         self._waits_for_streams(trace)
         self._waits_for_threads(trace)
@@ -454,7 +455,7 @@ def critical_path_summary(
     parts = [other[["segment", "domain", "name", "dur_ns"]].astype({"segment": object}).assign(pieces=1)]
     host = path[path["segment"] == "host"]
     here = host_activity(trace)
-    track_of = trace.spans["track"].to_numpy()
+    track_of = os_threads(trace)[trace.spans["track"].to_numpy()]
     for track, part in host.groupby("track", sort=True):
         line = innermost_line(trace, here & (track_of == track))
         begin = part["start_ns"].to_numpy()

@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.core.masks import among, ends, ints, measured
 from torchtrt_viz.analysis.core.tables import floats, integers
 from torchtrt_viz.analysis.core.waiting import enqueue_mask, launch_mask, wait_mask
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.schema import DOMAINS
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["host_gpu"]
@@ -59,7 +60,8 @@ def host_gpu(trace: TraceData) -> pd.DataFrame:
     """
     spans = trace.spans
     start, end = ints(spans["start_ns"]), ends(trace)
-    here = measured(trace)
+    # what is of no known domain may be in another unit, or on another clock
+    here = measured(trace) & among(spans["domain"], DOMAINS)
     rows: list[dict[str, Any]] = []
 
     def add(

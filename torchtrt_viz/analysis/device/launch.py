@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.device import GRAPH_LAUNCHES, LAUNCH_DELAYS, LAUNCH_STATS
 from torchtrt_viz.analysis.core.device_work import CLASSES
 from torchtrt_viz.analysis.core.groups import Groups
-from torchtrt_viz.analysis.core.links import Launches, launches
-from torchtrt_viz.analysis.core.masks import ints, names_matching, strings
+from torchtrt_viz.analysis.core.launch_calls import launch_calls
+from torchtrt_viz.analysis.core.links import launches
+from torchtrt_viz.analysis.core.masks import codes, ints, names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, order
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
@@ -27,12 +28,14 @@ _GRAPH = re.compile(r"GraphLaunch")
 
 @returns(LAUNCH_DELAYS)
 def launch_delays(trace: TraceData) -> pd.DataFrame:
-    """One row per piece of device work whose launch is in the trace.
+    """One row per call that launched device work.
+
+    A call counts once however many pieces of work it started: the launch of a graph is one call.
 
     Returns
     -------
     pandas.DataFrame
-        One row per piece of device work whose launch is in the trace.
+        One row per call whose device work is in the trace, by the start of its first piece.
 
     Examples
     --------
@@ -41,26 +44,31 @@ def launch_delays(trace: TraceData) -> pd.DataFrame:
     ['cudaLaunchKernel']
     """
     found = launches(trace)
-    return _delays(trace, found)
-
-
-def _delays(trace: TraceData, found: Launches) -> pd.DataFrame:
-    known = found.host >= 0
-    work, host = found.work.of(known), found.host[known]
+    calls = launch_calls(found)
+    work, host = found.work, calls.host
     spans = trace.spans
     start, dur = ints(spans["start_ns"]), spans["dur_ns"].to_numpy()
     graph = names_matching(spans["name"], _GRAPH)
+    row = work.row[calls.first]
+    begin = work.start[calls.first]
+    names = spans["name"].array
     return pd.DataFrame(
         {
-            "row": work.row,
+            "row": row,
             "host_row": host,
-            "name": spans["name"].array[work.row],
-            "class": pd.Categorical.from_codes(work.kind, categories=pd.Index(CLASSES)),
-            "launched_by": spans["name"].array[host],
+            "name": pd.Categorical.from_codes(
+                np.where(calls.pieces == 1, codes(spans["name"])[row], -1),
+                categories=spans["name"].cat.categories,
+            ),
+            "class": pd.Categorical.from_codes(
+                np.where(calls.mixed, -1, work.kind[calls.first]), categories=pd.Index(CLASSES)
+            ),
+            "launched_by": names[host],
+            "pieces": calls.pieces,
             "host_ns": dur[host],
-            "device_ns": work.dur,
-            "delay_ns": work.start - start[host] - dur[host],
-            "queued_ns": work.start - start[host],
+            "device_ns": calls.total,
+            "delay_ns": begin - start[host] - dur[host],
+            "queued_ns": begin - start[host],
             "graph": graph[host],
         }
     )
@@ -75,7 +83,8 @@ def launch_stats(
     Parameters
     ----------
     by
-        ``launched_by`` (the host call), ``name`` (the kernel) or ``class``.
+        ``launched_by`` (the host call), ``name`` (the kernel) or ``class``; calls that launched several
+        pieces of work have no name, and no class where these are of several.
     sort, top
         As in :func:`torchtrt_viz.analysis.operators`.
 
@@ -99,6 +108,7 @@ def launch_stats(
     short = groups.count(device < host)
     frame = groups.labels.assign(
         calls=on_host.count,
+        pieces=groups.total(delays["pieces"].to_numpy()),
         host_mean_ns=on_host.mean,
         host_p99_ns=on_host.quantiles[0],
         device_mean_ns=groups.statistics(device).mean,
@@ -132,28 +142,19 @@ def graph_launches(trace: TraceData) -> pd.DataFrame:
     is_graph = names_matching(spans["name"], _GRAPH) & (strings(spans["domain"]) == "host")
     calls = np.flatnonzero(is_graph)
     start, dur = ints(spans["start_ns"]), spans["dur_ns"].to_numpy()
-    inside = np.flatnonzero(np.isin(found.host, calls))
+    work, launched = found.work, launch_calls(found)
     position = np.full(len(spans), -1, np.int64)
-    position[calls] = np.arange(len(calls))
-    owner = position[found.host[inside]]
-    work = found.work
-    grouped = np.argsort(owner, kind="stable")  # work is ordered by start, and stays so in each graph
-    owner, inside = owner[grouped], inside[grouped]
-    bounds = np.searchsorted(owner, np.arange(len(calls) + 1))
-    kernels = np.diff(bounds)
-    some = kernels > 0
-    begin, span, busy, total = (np.zeros(len(calls), np.int64) for _ in range(4))
-    device = np.full(len(calls), -1, np.int64)
-    for call in np.flatnonzero(some):
-        rows = inside[bounds[call] : bounds[call + 1]]
-        reach = np.maximum.accumulate(work.end[rows])
-        opens = np.concatenate(([True], work.start[rows][1:] > reach[:-1]))
-        gaps = (work.start[rows][1:] - reach[:-1])[opens[1:]]
-        begin[call] = work.start[rows[0]]
-        span[call] = reach[-1] - begin[call]
-        busy[call] = span[call] - int(gaps.sum())
-        total[call] = int(work.dur[rows].sum())
-        device[call] = work.device[rows[0]]
+    position[launched.host] = np.arange(len(launched))
+    at = position[calls]
+    some = at >= 0
+
+    def of(values: Ints) -> Ints:
+        out = np.zeros(len(calls), np.int64)
+        out[some] = values[at[some]]
+        return out
+
+    begin = of(work.start[launched.first])
+    device = np.where(some, of(work.device[launched.first]), -1)
     return pd.DataFrame(
         {
             "host_row": calls,
@@ -161,11 +162,11 @@ def graph_launches(trace: TraceData) -> pd.DataFrame:
             "start_ns": start[calls],
             "host_ns": dur[calls],
             "device": integers(device, device >= 0),
-            "kernels": kernels,
+            "kernels": of(launched.pieces),
             "device_start_ns": integers(begin, some),
-            "device_span_ns": integers(span, some),
-            "device_busy_ns": integers(busy, some),
-            "device_sum_ns": integers(total, some),
+            "device_span_ns": integers(of(launched.end) - begin, some),
+            "device_busy_ns": integers(of(launched.busy), some),
+            "device_sum_ns": integers(of(launched.total), some),
             "delay_ns": integers(begin - start[calls] - dur[calls], some),
         }
     )

@@ -14,6 +14,8 @@ from torchtrt_viz.analysis.core.ancestry import nearest, recursive
 from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import CLASSES, device_label, device_work
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
+from torchtrt_viz.analysis.core.host_threads import host_nesting
+from torchtrt_viz.analysis.core.humanize import duration
 from torchtrt_viz.analysis.core.links import launches, operators_of
 from torchtrt_viz.analysis.core.masks import among, codes, measured
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
@@ -56,7 +58,10 @@ def operators(
     pandas.DataFrame
         One row per operator on the host, by name.
 
-        Only measured spans on the host are counted. An empty trace gives an empty frame.
+        Only measured spans on the host are counted. An empty trace gives an empty frame. ``attrs`` says how
+        much of the device's time these operators explain: ``device_ns`` (durations of all device work),
+        ``device_unexplained_ns`` (of work that none of them launched, as far as the trace tells),
+        ``device_unexplained_pct`` and ``coverage``, a sentence; None and empty without device work.
 
     Examples
     --------
@@ -77,14 +82,15 @@ def operators(
     groups = Groups.by(columns)
     dur = spans["dur_ns"].to_numpy()[rows]
 
-    above = nearest(spans["parent"].to_numpy(), mask)
+    nesting = host_nesting(trace)
+    above = nearest(nesting.parent, mask)
     code = np.full(len(spans), -1, np.int64)
     code[rows] = groups.codes
     nested = recursive(rows, above, code)
 
     found = duration_columns(groups, dur)
-    self_ns = groups.total(spans["self_ns"].to_numpy()[rows])
-    device_total, device_self = _device_sums(trace, mask, above, code, groups.size)
+    self_ns = groups.total(nesting.self_ns[rows])
+    device_total, device_self, unexplained = _device_sums(trace, mask, above, code, groups.size)
     frame = groups.labels.assign(
         calls=found["calls"],
         nested_calls=groups.count(nested),
@@ -98,18 +104,39 @@ def operators(
         device_total_ns=device_total,
         device_self_ns=device_self,
     )
-    return order(frame, sort, top, ("name",))
+    frame = order(frame, sort, top, ("name",))
+    frame.attrs.update(unexplained)
+    return frame
+
+
+def _coverage(device_ns: int | None, unexplained_ns: int | None) -> dict[str, Any]:
+    """Say how much of the device's time no operator explains."""
+    pct = 100.0 * unexplained_ns / device_ns if device_ns and unexplained_ns is not None else None
+    words = ""
+    if pct is not None:
+        part = f"{pct:.3g} % ({duration(unexplained_ns)} of {duration(device_ns)})" if pct else "None"
+        words = f"{part} of the devices' time is work that no operator launched, as far as the trace tells."
+    return {
+        "device_ns": device_ns,
+        "device_unexplained_ns": unexplained_ns,
+        "device_unexplained_pct": pct,
+        "coverage": words,
+    }
 
 
 def _device_sums(
     trace: TraceData, is_operator: NDArray[np.bool_], above: Ints, code: Ints, size: int
-) -> tuple[Any, Any]:
-    """Return per group the sums of device durations launched inside its calls, and by them directly."""
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return per group the sums of device durations launched inside its calls, and by them directly.
+
+    Also what none of them launched.
+    """
     work = device_work(trace)
     if len(work) == 0:
-        return integers(np.zeros(size), False), integers(np.zeros(size), False)
+        return integers(np.zeros(size), False), integers(np.zeros(size), False), _coverage(None, None)
     owner = operators_of(trace, launches(trace, work), is_operator)
     known = owner >= 0
+    coverage = _coverage(int(work.dur.sum()), int(work.dur[~known].sum()))
     dur, owner = work.dur[known], owner[known]
     direct = exact_sums(code[owner], dur, size)
     total = np.zeros(size, np.int64)
@@ -126,7 +153,7 @@ def _device_sums(
         go_on = owner >= 0
         owner, dur = owner[go_on], dur[go_on]
         met = [earlier[go_on] for earlier in met]
-    return integers(total), integers(direct)
+    return integers(total), integers(direct), coverage
 
 
 @returns(KERNELS)
@@ -138,6 +165,9 @@ def kernels(
     top: int | None = None,
 ) -> pd.DataFrame:
     """Device work by name: kernels, copies, fills and collectives.
+
+    Where an engine was timed on the device and no kernel was recorded inside, its phases (or else its layers)
+    are the work.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.element_types import is_float
 from torchtrt_viz.analysis.core.groups import Groups
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.links import launches, operators_of
 from torchtrt_viz.analysis.core.masks import among, measured
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
@@ -78,7 +79,7 @@ def operator_roofline(
     )
     rows = np.flatnonzero(mask)
     needs, groups = _needs(trace, rows)
-    keep = _outermost(spans["parent"].to_numpy(), mask, rows, needs, groups)
+    keep = _outermost(host_nesting(trace).parent, mask, rows, needs, groups)
     return _table(trace, rows, keep, needs, groups, roof, tf32, sort, top)
 
 

@@ -47,6 +47,9 @@ def _sized(trace: TraceData) -> tuple[DeviceWork, NDArray[Any], Ints]:
         # some runtimes record the size with the call that makes the copy
         host = launches(trace, work.of(sizes < 0)).host
         known = host >= 0
+        if known.any():
+            # of a call that made several copies nobody knows how much each of them moved
+            known &= (np.bincount(host[known], minlength=len(trace.spans)) == 1)[np.maximum(host, 0)]
         sizes[unknown[known]] = _sizes(trace.args.read(host[known]), "size")
     return work, names, sizes
 

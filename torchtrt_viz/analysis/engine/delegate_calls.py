@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.engines import DELEGATES, PHASES
 from torchtrt_viz.analysis.core.ancestry import nearest, outermost
 from torchtrt_viz.analysis.core.groups import Groups
-from torchtrt_viz.analysis.core.masks import among, in_ns, names_matching, strings
+from torchtrt_viz.analysis.core.host_threads import host_nesting
+from torchtrt_viz.analysis.core.masks import among, names_matching, strings
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, text
 from torchtrt_viz.analysis.core.waiting import ENQUEUE
 from torchtrt_viz.analysis.engine.engine_facts import details_of, engine_runtimes, first_detail
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.schema import DOMAINS
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["UNATTRIBUTED", "delegates", "phases"]
@@ -55,12 +57,8 @@ class Calls:
 def delegate_calls(trace: TraceData) -> Calls:
     """Find the delegate calls: spans of kind delegate on the host with no other around them."""
     spans = trace.spans
-    parent = spans["parent"].to_numpy()
-    kind = (
-        among(spans["kind"], ("delegate",))
-        & among(spans["domain"], ("host",))
-        & among(spans["timing"], ("measured", "modeled"))
-    )
+    parent = host_nesting(trace).parent
+    kind = among(spans["kind"], ("delegate",)) & among(spans["domain"], ("host",)) & timed(trace)
     call = outermost(parent, kind)
     instance = strings(spans["run_id"])
     inside = nearest(parent, call)
@@ -70,6 +68,11 @@ def delegate_calls(trace: TraceData) -> Calls:
         instance = instance.copy()
         instance[unnamed] = strings(spans["name"])[unnamed]
     return Calls(call, instance, inside)
+
+
+def timed(trace: TraceData) -> Mask:
+    """Say for each span whether its duration is that of one occurrence, and can be true."""
+    return among(trace.spans["timing"], ("measured", "modeled"))
 
 
 @returns(DELEGATES)
@@ -101,9 +104,12 @@ def delegates(
     found = duration_columns(groups, dur[rows])
     names = groups.labels["delegate"].to_list()
 
-    methods = among(spans["kind"], ("method",)) & among(spans["domain"], ("host",))
-    around = outermost(spans["parent"].to_numpy(), methods)
+    methods = among(spans["kind"], ("method",)) & among(spans["domain"], ("host",)) & timed(trace)
+    around = outermost(host_nesting(trace).parent, methods)
     whole = int(dur[around].sum())
+    # a share of the methods' time is that of the calls inside them
+    within = nearest(host_nesting(trace).parent, around)[rows] >= 0
+    in_methods, share_known = groups.total(dur[rows], within), groups.count(within) > 0
     phase = phase_mask(trace) & (calls.inside >= 0)
     owner = np.full(len(spans), -1, np.int64)
     owner[rows] = groups.codes
@@ -113,11 +119,14 @@ def delegates(
 
     by_name = {name: position for position, name in enumerate(names)}
     group_of = np.array([by_name.get(name, -1) for name in calls.instance], dtype=np.int64)
-    layer = among(spans["kind"], ("layer",)) & in_ns(trace)
+    # sums over calls count as well; what cannot be true, and what is in another unit, does not
+    layer = among(spans["kind"], ("layer",)) & among(spans["domain"], DOMAINS)
+    layer &= ~among(spans["timing"], ("implausible",))
     layers = _sum_of(group_of, dur, layer, groups.size)
     # the device's time of a whole call has a measured duration, whatever is known of its place
-    timed = among(spans["timing"], ("measured",)) | among(spans["kind"], ("phase",))
-    device = among(spans["domain"], ("gpu",)) & timed & ~layer
+    placed = among(spans["timing"], ("measured",)) | (among(spans["kind"], ("phase",)) & timed(trace))
+    # what lies inside another piece of the same track is part of it
+    device = outermost(spans["parent"].to_numpy(), among(spans["domain"], ("gpu",)) & placed & ~layer)
     gpu = _sum_of(group_of, dur, device, groups.size)
     layer_domains = _domains(trace, group_of, layer, groups.size)
 
@@ -144,7 +153,7 @@ def delegates(
             "host_median_ns": found["median_ns"],
             "host_min_ns": found["min_ns"],
             "host_max_ns": found["max_ns"],
-            "host_pct": floats(100.0 * total / whole if whole else np.full(len(total), np.nan)),
+            "host_pct": floats(100.0 * in_methods / (whole or np.nan), share_known),
             "phases_ns": integers(*in_phases),
             "unattributed_ns": integers(total - in_phases[0], in_phases[1]),
             "launch_overhead_ns": integers(overhead, overhead_known),
@@ -163,8 +172,8 @@ _BACKEND = ("backend", "delegate_backend", "delegate_backend_name", "backend_nam
 def phase_mask(trace: TraceData) -> Mask:
     """Say for each span whether it is a phase on the host that no other phase encloses."""
     spans = trace.spans
-    kind = among(spans["kind"], ("phase",)) & among(spans["domain"], ("host",))
-    return outermost(spans["parent"].to_numpy(), kind)
+    kind = among(spans["kind"], ("phase",)) & among(spans["domain"], ("host",)) & timed(trace)
+    return outermost(host_nesting(trace).parent, kind)
 
 
 def _sum(owner: Ints, inside: Ints, dur: Ints, mask: Mask, size: int) -> tuple[Ints, Mask]:
@@ -207,6 +216,9 @@ def phases(
 ) -> pd.DataFrame:
     """Host time inside delegate calls by phase.
 
+    The sidecars of an engine (as those of a ``.pt2`` or ``.pte`` package) may record the phases of its calls
+    and not the calls: then the phases of the engine are listed, without the rest.
+
     Parameters
     ----------
     rest
@@ -220,7 +232,7 @@ def phases(
     pandas.DataFrame
         One row per delegate and phase of its calls.
 
-        Phases outside a delegate call, and delegates without phases, have no rows.
+        Delegates without phases, and phases of an unknown engine, have no rows.
 
     Examples
     --------
@@ -230,17 +242,22 @@ def phases(
     spans = trace.spans
     calls = delegate_calls(trace)
     dur = spans["dur_ns"].to_numpy()
-    rows = np.flatnonzero(phase_mask(trace) & (calls.inside >= 0))
-    owner = calls.instance[calls.inside[rows]]
+    call_rows = np.flatnonzero(calls.call)
+    by_delegate = Groups.by({"delegate": text(calls.instance[call_rows])})
+    called = by_delegate.labels["delegate"].to_list()
+    whole = dict(zip(called, by_delegate.total(dur[call_rows]).tolist(), strict=True))
+    count = dict(zip(called, by_delegate.count().tolist(), strict=True))
+
+    run_id = strings(spans["run_id"])
+    alone = (calls.inside < 0) & ~pd.isna(run_id) & ~np.isin(run_id.astype(str), called)
+    rows = np.flatnonzero(phase_mask(trace) & ((calls.inside >= 0) | alone))
+    owner = np.where(alone[rows], run_id[rows], calls.instance[np.maximum(calls.inside[rows], 0)])
     groups = Groups.by({"delegate": text(owner), "phase": spans["name"].array[rows]})
     found = duration_columns(groups, dur[rows])
     frame = groups.labels.assign(**found)
     frame["first"] = rows[groups.first_row()] if groups.size else np.zeros(0, np.int64)
-
-    call_rows = np.flatnonzero(calls.call)
-    by_delegate = Groups.by({"delegate": text(calls.instance[call_rows])})
-    whole = dict(zip(by_delegate.labels["delegate"], by_delegate.total(dur[call_rows]).tolist(), strict=True))
-    count = dict(zip(by_delegate.labels["delegate"], by_delegate.count().tolist(), strict=True))
+    for name, total in frame.groupby("delegate")["total_ns"].sum().items():
+        whole.setdefault(str(name), int(total))
     if rest and len(frame):
         frame = _with_rest(frame, whole, count)
     runtimes = _runtimes(trace, frame["delegate"].drop_duplicates().to_list(), calls)
@@ -272,7 +289,7 @@ def phases(
 
 def _with_rest(frame: pd.DataFrame, whole: dict[str, int], count: dict[str, int]) -> pd.DataFrame:
     covered = frame.groupby("delegate", sort=False)["total_ns"].sum()
-    names = covered.index.to_list()
+    names = [name for name in covered.index if name in count]
     left = [whole[name] - int(covered[name]) for name in names]
     more = pd.DataFrame(
         {

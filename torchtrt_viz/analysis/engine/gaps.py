@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.engines import DELEGATE_GAPS, ORCHESTRATION
 from torchtrt_viz.analysis.core.ancestry import nearest, outermost
 from torchtrt_viz.analysis.core.device_work import device_work
+from torchtrt_viz.analysis.core.host_threads import host_nesting, os_threads
 from torchtrt_viz.analysis.core.intervals import cover, length, merge, subtract
 from torchtrt_viz.analysis.core.masks import among, ends, ints, measured
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
@@ -48,13 +49,13 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
     """
     spans = trace.spans
     start, end = ints(spans["start_ns"]), ends(trace)
-    parent = spans["parent"].to_numpy()
+    parent = host_nesting(trace).parent
     here = measured(trace)
     calls = delegate_calls(trace)
     rows = np.flatnonzero(calls.call & here)
     method = outermost(parent, among(spans["kind"], ("method",)) & among(spans["domain"], ("host",)) & here)
     inside = nearest(parent, method)[rows]
-    track = spans["track"].to_numpy().astype(np.int64)[rows]
+    track = os_threads(trace)[spans["track"].to_numpy()[rows]]
     ordered = np.lexsort((start[rows], track, inside))
     rows, inside, track = rows[ordered], inside[ordered], track[ordered]
 
@@ -121,7 +122,7 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
 def _covered_by_operators(trace: TraceData, lanes: Ints, begin: Ints, stop: Ints) -> Ints:
     """Return how much of each gap operators cover on the thread that makes the calls."""
     spans = trace.spans
-    track = spans["track"].to_numpy()
+    track = os_threads(trace)[spans["track"].to_numpy()]
     operator = among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",)) & measured(trace)
     start, end = ints(spans["start_ns"]), ends(trace)
     out = np.zeros(len(begin), np.int64)
@@ -151,7 +152,7 @@ def orchestration(trace: TraceData) -> pd.DataFrame:
     spans = trace.spans
     start, end = ints(spans["start_ns"]), ends(trace)
     here = measured(trace) & among(spans["domain"], ("host",))
-    parent = spans["parent"].to_numpy()
+    parent = host_nesting(trace).parent
     method = outermost(parent, among(spans["kind"], ("method",)) & here)
     runs = np.flatnonzero(method)
     if len(runs) == 0:
@@ -159,7 +160,7 @@ def orchestration(trace: TraceData) -> pd.DataFrame:
     delegate = delegate_calls(trace).call & here
     operator = among(spans["kind"], ("operator",)) & here
     total = {"delegates": 0, "operators": 0, "orchestration": 0}
-    tracks = spans["track"].to_numpy()
+    tracks = os_threads(trace)[spans["track"].to_numpy()]
     for track in np.unique(tracks[runs]):
         mine = tracks == track
         whole = merge(start[method & mine], end[method & mine])

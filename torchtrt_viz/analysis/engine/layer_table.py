@@ -80,7 +80,8 @@ def layers(
     >>> tv.analysis.layers(engines, sort=None, top=1)[["engine", "position"]].to_dict("records")
     [{'engine': 'region_000', 'position': 0}]
     """
-    left = among(trace.spans["kind"], ("layer",))
+    # what cannot be true is in no sum
+    left = among(trace.spans["kind"], ("layer",)) & ~among(trace.spans["timing"], ("implausible",))
     parts = [_of_description(trace, str(id), info, left) for id, info in engine_infos(trace).items()]
     parts.append(_of_spans(trace, np.flatnonzero(left)))
     parts = [part for part in parts if len(part)]
@@ -129,18 +130,20 @@ def _of_spans(trace: TraceData, rows: Ints) -> pd.DataFrame:
     found = groups.statistics(dur)
     first = rows[groups.first_row()]
     aggregate = (groups.labels["timing"] == "aggregate").to_numpy()
-    timed = (groups.labels["timing"] != "ticks").to_numpy()
     calls, known, median = _calls(trace, groups, rows, aggregate)
     total = found.total
+    # a duration of no known domain is in a unit of its own: the layer is listed, its time is not known
+    in_ns = groups.labels["domain"].notna().to_numpy()
+    known = known & in_ns
     details = details_of(trace, first)
     frame = pd.DataFrame(
         {
             "engine": groups.labels["engine"].to_numpy(dtype=object),
             "name": groups.labels["name"].to_numpy(dtype=object),
             "calls": integers(calls, known),
-            "total_ns": integers(total, timed),
-            "mean_ns": floats(total / np.maximum(calls, 1), timed & known & (calls > 0)),
-            "median_ns": floats(np.where(aggregate, median, found.quantiles[0]), timed),
+            "total_ns": integers(total, in_ns),
+            "mean_ns": floats(total / np.maximum(calls, 1), known & (calls > 0)),
+            "median_ns": floats(np.where(aggregate, median, found.quantiles[0]), in_ns),
             "timing": text(groups.labels["timing"].to_numpy()),
             "domain": text(groups.labels["domain"].to_numpy()),
             "engine_runtime": text([first_detail([d], "engine_runtime") for d in details]),

@@ -99,18 +99,28 @@ def _text(value: object) -> str | None:
 
 
 def _described(trace: TraceData, rows: Ints, run_id: NDArray[Any]) -> list[dict[str, Any]]:
-    """What the descriptions of engines say of the layers at ``rows``."""
-    infos = engine_infos(trace)
+    """What the descriptions of engines say of the layers at ``rows``.
+
+    A description of whose layers no span is known is matched by the engine and the layer's name.
+    """
     by_span: dict[int, dict[str, Any]] = {}
-    for info in infos.values():
+    by_name: dict[tuple[str, str], dict[str, Any]] = {}
+    for engine, info in engine_infos(trace).items():
         table = info.layers
-        for span, module, found in zip(table["span"], table["module"], table["operators"], strict=True):
+        for span, name, module, found in zip(
+            table["span"], table["name"], table["module"], table["operators"], strict=True
+        ):
+            known = {"module": None if pd.isna(module) else str(module), "operators": _text(found)}
             if span >= 0:
-                by_span[int(span)] = {
-                    "module": None if pd.isna(module) else str(module),
-                    "operators": _text(found),
-                }
-    return [by_span.get(int(row), {}) for row in rows]
+                by_span[int(span)] = known
+            else:
+                by_name.setdefault((engine, str(name)), known)
+    layer = among(trace.spans["kind"], ("layer",))
+    names = strings(trace.spans["name"])
+    return [
+        by_span.get(int(row)) or (by_name.get((str(run_id[row]), str(names[row])), {}) if layer[row] else {})
+        for row in rows
+    ]
 
 
 def _or_enclosing(

@@ -26,7 +26,7 @@ def variability(
     Parameters
     ----------
     level
-        method, delegate, phase, layer, operator (self time) or kernel.
+        A level of :func:`torchtrt_viz.analysis.compare`; operators and Python functions count with self time.
     skip_warmup
         Leave warm-up iterations out.
     sort, top

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.core.statistics import holm, student_tail, winsorised_means
 from torchtrt_viz.analysis.core.tables import floats, integers, text
 from torchtrt_viz.analysis.runs.comparison import VERDICTS
-from torchtrt_viz.analysis.runs.sampling import LEVELS, Samples, samples
+from torchtrt_viz.analysis.runs.sampling import PROGRAM_LEVELS, Samples, samples
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -26,7 +26,7 @@ def series_values(
     runs: Sequence[TraceData],
     *,
     labels: Sequence[str] | None = None,
-    levels: Sequence[str] = LEVELS,
+    levels: Sequence[str] = PROGRAM_LEVELS,
     skip_warmup: bool = True,
 ) -> pd.DataFrame:
     """Time of everything in each of several runs.
@@ -38,7 +38,7 @@ def series_values(
     labels
         What to call them; by default their file, or their number.
     levels, skip_warmup
-        As in :func:`torchtrt_viz.analysis.compare`.
+        As in :func:`torchtrt_viz.analysis.compare`, by default those that the program consists of.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def series(
     runs: Sequence[TraceData],
     *,
     labels: Sequence[str] | None = None,
-    levels: Sequence[str] = LEVELS,
+    levels: Sequence[str] = PROGRAM_LEVELS,
     alpha: float = 0.01,
     min_change_pct: float = 1.0,
     skip_warmup: bool = True,

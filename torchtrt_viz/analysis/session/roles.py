@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from torchtrt_viz.analysis.columns.sessions import BY_ROLE, ROLES
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.masks import among, measured
 from torchtrt_viz.analysis.device.temporal import temporal_breakdown
 from torchtrt_viz.model.frame_docs import returns
@@ -49,7 +50,7 @@ def trace_totals(trace: TraceData) -> pd.DataFrame:
     row: dict[str, Any] = {
         "spans": len(spans),
         "length_ns": trace.duration_ns,
-        "operators_ns": int(spans["self_ns"].to_numpy()[operators].sum()) if operators.any() else None,
+        "operators_ns": int(host_nesting(trace).self_ns[operators].sum()) if operators.any() else None,
         **{ours: int(devices[theirs].sum()) if len(devices) else None for ours, theirs in gpu.items()},
         "warnings": len(trace.meta["warnings"]),
     }
