@@ -10,6 +10,7 @@ import numpy as np
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.kineto.ids import MergedRank
 from torchtrt_viz.loading.rank_files import RankFile
+from torchtrt_viz.model.optional_ints import optional_ints
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.select import select
 from torchtrt_viz.model.session_data import SessionData
@@ -68,12 +69,11 @@ def _rank(trace: TraceData, part: MergedRank) -> TraceData:
     lanes[list(part.lanes)] = True
     out = select(trace, lanes[trace.spans["track"].to_numpy()])
     for column, shift in part.shift.items():
-        values = out.spans[column]
-        out.spans[column] = values.where(values < 0, values - shift)
-    out.spans["rank"] = np.int32(part.rank)
+        out.spans[column] = out.spans[column] - shift
+    out.spans["rank"] = optional_ints(np.full(len(out.spans), part.rank, np.int32))
     out.instants = trace.instants[lanes[trace.instants["track"].to_numpy()]].reset_index(drop=True)
     out.counters = trace.counters[lanes[trace.counters["track"].to_numpy()]].reset_index(drop=True)
-    out.tracks = trace.tracks.assign(rank=np.int32(part.rank))
+    out.tracks = trace.tracks.assign(rank=optional_ints(np.full(len(lanes), part.rank, np.int32)))
     out.meta["rank"] = part.rank
     out.meta.pop("merged_ranks", None)
     return out

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, minimap
@@ -229,7 +230,7 @@ def _more(scene: Scene, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDA
         spans = scene.parts[block.part].trace.spans
         at = block.frame_rows(rows[mine])
         own[mine] = spans["self_ns"].to_numpy()[at]
-        iteration[mine] = spans["iteration"].to_numpy()[at]
+        iteration[mine] = filled(spans["iteration"])[at]
     return own, iteration
 
 
@@ -250,8 +251,8 @@ def _flows(
         to_scene = np.full(spans + 1, -1, np.int64)
         rows = np.arange(spans) if block.rows is None else block.rows
         to_scene[rows] = np.arange(block.begin, block.end)
-        source = to_scene[flows["source"].to_numpy()]
-        target = to_scene[flows["target"].to_numpy()]
+        source = to_scene[filled(flows["source"])]
+        target = to_scene[filled(flows["target"])]
         both = (source >= 0) & (target >= 0)
         both[both] = present[source[both]] & present[target[both]]
         codes.append(flows["name"].cat.codes.to_numpy()[both].astype(np.int64) + len(names))

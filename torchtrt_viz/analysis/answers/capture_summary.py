@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.core.masks import among, measured, strings
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["summary"]
@@ -58,7 +59,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
         ("modeled", "real durations at most: their places on the time axis are not real"),
     ):
         add("capture", f"{timing} records", _some(among(spans["timing"], (timing,))), "spans", note)
-    add("capture", "iterations", _distinct(spans["iteration"].to_numpy()), "iterations")
+    add("capture", "iterations", _distinct(filled(spans["iteration"])), "iterations")
 
     method = outermost(parent, among(spans["kind"], ("method",)) & host)
     add("host", "threads", _distinct(spans["track"].to_numpy()[host]), "threads")

@@ -167,8 +167,8 @@ DELEGATE_GAPS = FrameSchema(
     (
         text("after", "delegate before the gap; `(start)` at the start of the method"),
         text("before", "delegate after the gap; `(end)` at the end of the method"),
-        count("method_row", "row of trace.spans of the method's execution; -1 for calls outside any"),
-        count("iteration", "iteration of the execution; -1 unknown", "int32"),
+        count("method_row", "row of trace.spans of the method's execution; NA for calls outside any", "Int64"),
+        count("iteration", "iteration of the execution; NA unknown", "Int32"),
         ns("start_ns", "when the gap began, on the trace's base"),
         ns("dur_ns", "its length on the host"),
         ns("operators_ns", "the part in which operators ran on the host"),
@@ -266,7 +266,7 @@ ENGINE_LINT = FrameSchema(
     "engine_lint",
     (
         text("engine", "the engine"),
-        count("position", "place of the layer in it; -1 for findings about the whole engine"),
+        count("position", "place of the layer in it; NA for findings about the whole engine", "Int64"),
         text("layer", "name of the layer"),
         text(
             "rule",

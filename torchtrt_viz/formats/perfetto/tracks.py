@@ -102,7 +102,8 @@ class TrackTable:
         return {
             "label": label,
             "type": _TYPES[kind],
-            "process": (f"{process} {pid}" if process else str(pid)) if pid >= 0 else None,
+            "process": str(pid) if pid >= 0 else None,
+            "process_name": (process or None) if pid >= 0 else None,
             "thread": (thread or str(tid)) if kind == _THREAD else None,
             "sort_index": self._get("order", index),
         }
@@ -120,6 +121,7 @@ class TrackTable:
                 "domain": np.where(gpu, schema.DOMAINS.index("gpu"), schema.DOMAINS.index("host")),
                 "process": [row["process"] for row in rows],
                 "thread": [row["thread"] for row in rows],
+                "process_name": [row["process_name"] for row in rows],
                 "rank": np.full(len(rows), rank, np.int32),
                 "sort_index": np.array([row["sort_index"] for row in rows], np.int64),
             },
