@@ -67,7 +67,9 @@ class Builder:
                     pd.array(values, dtype="Int64") if missing else np.array(values, dtype=np.int64)
                 )
             elif column.optional:
-                columns[column.name] = np.array([-1 if value is None else value for value in values], np.int64)
+                columns[column.name] = np.array(
+                    [-1 if value is None else value for value in values], np.int64
+                )
             elif column.dtype == "category":
                 if column.name == "run_id" and all(value is None for value in values):
                     continue

@@ -270,7 +270,7 @@ def test_rank(file: str, top: dict[str, Any], rank: int, tmp_path: Path) -> None
     path = tmp_path / file
     path.write_text(json.dumps({**top, "traceEvents": [complete("a", 1, 1)]}))
     trace = tv.load(path)
-    assert trace.meta["rank"] == rank
+    assert trace.meta["rank"] == (None if rank < 0 else rank)
     assert trace.spans["rank"].fillna(-1).tolist() == [rank]
     assert trace.tracks["rank"].fillna(-1).tolist() == [rank]
 

@@ -17,7 +17,7 @@ from torchtrt_viz.model.trace_data import TraceData
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["merge"]
+__all__ = ["merge", "stack"]
 
 ALIGNMENTS = ("clock", "start")
 
@@ -68,7 +68,7 @@ def merge(traces: Sequence[TraceData], align: str = "clock", *, base_ns: int | N
         )
     merged = TraceData(
         spans=_spans(parts),
-        tracks=_stack([trace.tracks for trace, _ in parts]),
+        tracks=stack([trace.tracks for trace, _ in parts]),
         instants=_events(parts, "instants", "ts_ns"),
         counters=_events(parts, "counters", "ts_ns"),
         flows=_flows(parts),
@@ -170,7 +170,8 @@ def _column(frames: list[pd.DataFrame], name: str) -> Any:
     return pd.concat(columns, ignore_index=True).array
 
 
-def _stack(frames: list[pd.DataFrame]) -> pd.DataFrame:
+def stack(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames under each other; categories are united, integers stay integers."""
     import pandas as pd
 
     names = list(frames[0].columns)
@@ -194,7 +195,7 @@ def _shifted_ids(values: np.ndarray, offset: int) -> np.ndarray:
 
 def _spans(parts: list[tuple[TraceData, int]]) -> pd.DataFrame:
     frames = [without_places(trace.spans) for trace, _ in parts]  # of the merged trace they are others
-    out = _stack(frames)
+    out = stack(frames)
     rows = _offsets([len(frame) for frame in frames])
     tracks = _offsets([len(trace.tracks) for trace, _ in parts])
     correlation = external = 0
@@ -228,7 +229,7 @@ def _span_of_ids(values: np.ndarray) -> int:
 
 def _events(parts: list[tuple[TraceData, int]], name: str, time: str) -> pd.DataFrame:
     frames = [getattr(trace, name) for trace, _ in parts]
-    out = _stack(frames)
+    out = stack(frames)
     tracks = _offsets([len(trace.tracks) for trace, _ in parts])
     shifts = [shift for _, shift in parts]
     out["track"] = np.concatenate(
@@ -242,7 +243,7 @@ def _events(parts: list[tuple[TraceData, int]], name: str, time: str) -> pd.Data
 
 def _flows(parts: list[tuple[TraceData, int]]) -> pd.DataFrame:
     frames = [trace.flows for trace, _ in parts]
-    out = _stack(frames)
+    out = stack(frames)
     rows = _offsets([len(trace.spans) for trace, _ in parts])
     for end in ("source", "target"):
         out[end] = optional_ints(

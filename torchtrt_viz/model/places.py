@@ -19,7 +19,7 @@ from torchtrt_viz.model.schema import SPANS, TIMINGS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_places", "process_label", "without_places"]
+__all__ = ["add_places", "process_label", "trace_start", "without_places"]
 
 _LOCK = threading.Lock()  # a notebook's widget and its cells may ask at the same time
 _FROM = ("track", "timing", "start_ns")
@@ -82,13 +82,21 @@ def _by_track(texts: Sequence[str | None], track: NDArray[Any]) -> pd.Categorica
     known: dict[str, int] = {}
     codes = [-1 if text is None else known.setdefault(text, len(known)) for text in texts]
     table = np.array([*codes, -1], np.min_scalar_type(-max(1, len(known))))  # the last one is of track -1
-    return pd.Categorical.from_codes(table[track], categories=pd.Index(list(known), dtype="str"), validate=False)
+    return pd.Categorical.from_codes(
+        table[track], categories=pd.Index(list(known), dtype="str"), validate=False
+    )
 
 
-def _since_start(spans: pd.DataFrame) -> pd.Series:
+def trace_start(spans: pd.DataFrame) -> int | None:
+    """Return the first start of a measured span (of any, where none was measured) in ns; None without any."""
     import pandas as pd
 
     start = spans["start_ns"]
     measured = spans["timing"].cat.codes.to_numpy() == TIMINGS.index("measured")
     first = (start if measured.all() or not measured.any() else start[measured]).min()
-    return start if pd.isna(first) else start - int(first)
+    return None if pd.isna(first) else int(first)
+
+
+def _since_start(spans: pd.DataFrame) -> pd.Series:
+    first = trace_start(spans)
+    return spans["start_ns"] if first is None else spans["start_ns"] - first

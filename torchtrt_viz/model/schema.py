@@ -317,7 +317,9 @@ SPANS = FrameSchema(
             "name and id of the process, as far as the file gives them; missing: unknown",
             derived=True,
         ),
-        Column("thread", "category", "thread as the producer named it; missing: none, or unknown", derived=True),
+        Column(
+            "thread", "category", "thread as the producer named it; missing: none, or unknown", derived=True
+        ),
         Column("device", "Int32", "device index; NA none", derived=True),
         Column("stream", "category", "stream (queue) of the device; missing: not on one", derived=True),
         Column(

@@ -329,10 +329,8 @@ class Service:
         }, [data]
 
     def _totals(self, request: dict[str, Any]) -> Answer:
-        t0, t1 = self._range(request)
-        lanes = np.asarray(request["lanes"], np.int32)
-        if len(lanes):
-            lanes = lanes[~self.scene.lane_is_cover[lanes]]
+        t0, t1 = self.scene.clipped(int(request["t0"]), int(request["t1"]))
+        lanes = self.scene.drawn(map(int, request["lanes"]))
         name, count, inside = self.scene.index.totals(t0, t1, lanes)
         order = np.argsort(-inside, kind="stable")[:_TOP_NAMES]
         return {

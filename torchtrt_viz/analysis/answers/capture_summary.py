@@ -49,8 +49,9 @@ def summary(trace: TraceData) -> pd.DataFrame:
         rows.append((section, item, pd.NA if value is None else value, unit, note))
 
     sources = trace.meta["sources"]
-    add("capture", "format", trace.meta["format"], "", "made-up data" if trace.meta["synthetic"] else "")
-    add("capture", "source", str(sources[0]) if len(sources) == 1 else len(sources) or None, "file")
+    made_up = ", made-up data" if trace.meta["synthetic"] else ""
+    add("capture", "format", None, "", f"{trace.meta['format']}{made_up}")
+    add("capture", "source", len(sources) or None, "files", str(sources[0]) if len(sources) == 1 else "")
     add("capture", "rank", trace.meta["rank"], "rank")
     add("capture", "length", trace.duration_ns, "ns", "first start to last end of everything measured")
     add("capture", "spans", len(spans), "spans")
@@ -116,7 +117,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
         {
             "section": [row[0] for row in rows],
             "item": [row[1] for row in rows],
-            "value": pd.Series([row[2] for row in rows], dtype=object),
+            "value": pd.array([row[2] for row in rows], dtype="Int64"),
             "unit": [row[3] for row in rows],
             "note": [row[4] for row in rows],
         }

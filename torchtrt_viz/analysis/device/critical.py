@@ -26,7 +26,7 @@ from torchtrt_viz.analysis.core.intervals import merge
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, codes, ends, ints, measured, names_matching, strings
 from torchtrt_viz.analysis.core.steps import iterations
-from torchtrt_viz.analysis.core.tables import order, percent, text
+from torchtrt_viz.analysis.core.tables import integers, order, percent, text
 from torchtrt_viz.analysis.core.waiting import wait_mask
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns

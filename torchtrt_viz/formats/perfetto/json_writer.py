@@ -10,8 +10,8 @@ import numpy as np
 import orjson
 
 from torchtrt_viz.formats.perfetto.writer_args import plain
-from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.formats.perfetto.writer_layout import Layout, clean, layout
+from torchtrt_viz.model.optional_ints import filled
 
 if TYPE_CHECKING:
     from torchtrt_viz.model.trace_data import TraceData
