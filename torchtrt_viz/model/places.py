@@ -29,8 +29,8 @@ _DERIVED = tuple(column.name for column in SPANS.columns if column.derived)
 def process_label(process: Any, name: Any) -> str | None:
     """Return how a process is shown, its name and its id where there are both; None when nothing is known."""
     words = [str(word) for word in (name, process) if isinstance(word, (str, int)) and str(word).strip()]
-    if len(words) == 2 and words[0] == words[1]:
-        words.pop()
+    if len(words) == 2 and words[0] in words[1]:  # some formats name it with its id
+        words.pop(0)
     return " ".join(words) or None
 
 
@@ -98,5 +98,13 @@ def trace_start(spans: pd.DataFrame) -> int | None:
 
 
 def _since_start(spans: pd.DataFrame) -> pd.Series:
-    first = trace_start(spans)
-    return spans["start_ns"] if first is None else spans["start_ns"] - first
+    first, start = trace_start(spans), spans["start_ns"]
+    if first is None:
+        return start
+    limits = np.iinfo(np.int64)
+    if int(start.max()) - first > limits.max or int(start.min()) - first < limits.min:
+        # the sum of what both can be at most: centuries, which only damage brings about
+        fits = [limits.min <= int(value) - first <= limits.max for value in start.dropna()]
+        start = start.astype("Int64")
+        start.loc[start.dropna().index[~np.array(fits)]] = None
+    return start - first

@@ -196,7 +196,7 @@ def _series(column: Column, value: Any, length: int) -> Any:
         return (
             pd.array(value, dtype="string") if column.dtype == "string" else np.asarray(value, dtype=object)
         )
-    if column.optional and (value is None or np.isscalar(value) or isinstance(value, np.ndarray)):
+    if column.optional and not isinstance(value, (pd.Series, pd.api.extensions.ExtensionArray)):
         return _optional(column, value, length)
     if column.dtype in ("Int64", "Int32", "Float64"):
         array: Any = pd.array  # the stubs know only literal dtypes
@@ -220,20 +220,18 @@ def _text(value: Any) -> str | None:
 
 
 def _optional(column: Column, value: Any, length: int) -> Any:
-    """Make a nullable integer column of an array or one number, -1 where there is none."""
+    """Make a nullable integer column of whole numbers or one number, -1 (or None) where there is none."""
     import numpy as np
+    import pandas as pd
 
     # slow to import: it needs numpy
     from torchtrt_viz.model.optional_ints import MISSING, optional_ints
 
     dtype = column.dtype.lower()
-    if not isinstance(value, np.ndarray):
+    if value is None or np.isscalar(value):
         return optional_ints(np.full(length, MISSING if value is None else value, dtype))
-    if value.dtype.kind not in "iu":
-        import pandas as pd
-
-        array: Any = pd.array  # the stubs know only literal dtypes
-        return array(value, dtype=column.dtype)
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
+        value = np.array([MISSING if pd.isna(each) else each for each in value], dtype)
     return optional_ints(value.astype(dtype, copy=False))
 
 

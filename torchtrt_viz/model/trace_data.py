@@ -108,4 +108,4 @@ class TraceData:
         frame = self.measured
         if frame.empty:
             return None
-        return int((frame["start_ns"] + frame["dur_ns"]).max() - frame["start_ns"].min())
+        return int((frame["start_ns"] + frame["dur_ns"]).max()) - int(frame["start_ns"].min())

@@ -20,7 +20,7 @@ from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, minimap
-from torchtrt_viz.scene.wire import pack
+from torchtrt_viz.scene.wire import pack, since
 
 __all__ = ["DEFAULT_MAX_SPANS", "Payload", "payload"]
 
@@ -130,7 +130,7 @@ def _shares(values: NDArray[np.float32]) -> NDArray[np.uint8]:
 def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int, int, int]:
     """Return the columns lane after lane, how many spans are merged, into how many blocks, and the limit."""
     start, dur, name, row = scene.index.whole()
-    start = start - scene.origin_ns
+    start = since(start, scene.origin_ns)
     columns: dict[str, NDArray[Any]] = {
         "start": start,
         "dur": dur,
@@ -282,7 +282,7 @@ def _counters(scene: Scene) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any
     samples = {
         "counter_end": np.cumsum(np.array([len(series.ts_ns) for series in kept], np.int64)),
         "counter_time": np.concatenate(
-            [np.empty(0, np.int64), *(series.ts_ns - scene.origin_ns for series in kept)]
+            [np.empty(0, np.int64), *(since(series.ts_ns, scene.origin_ns) for series in kept)]
         ),
         "counter_value": np.where(np.isfinite(values), values, np.nan),
     }

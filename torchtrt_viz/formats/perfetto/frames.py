@@ -367,7 +367,7 @@ def _stacked(frame: pd.DataFrame, extra: pd.DataFrame) -> pd.DataFrame:
         elif name == "start_ns":
             columns[name] = pd.concat([frame[name].astype("Int64"), extra[name]], ignore_index=True).array
         else:
-            columns[name] = np.concatenate([np.asarray(above), np.asarray(below)])
+            columns[name] = pd.concat([frame[name], extra[name]], ignore_index=True).array
     return pd.DataFrame(columns)
 
 

@@ -102,7 +102,7 @@ class TrackTable:
         return {
             "label": label,
             "type": _TYPES[kind],
-            "process": str(pid) if pid >= 0 else None,
+            "process": (f"{process} {pid}" if process else str(pid)) if pid >= 0 else None,
             "process_name": (process or None) if pid >= 0 else None,
             "thread": (thread or str(tid)) if kind == _THREAD else None,
             "sort_index": self._get("order", index),
