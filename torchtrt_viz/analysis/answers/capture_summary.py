@@ -20,6 +20,8 @@ from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["summary"]
 
+_LARGEST = 2**63 - 1
+
 
 @returns(SUMMARY)
 def summary(trace: TraceData) -> pd.DataFrame:
@@ -45,7 +47,9 @@ def summary(trace: TraceData) -> pd.DataFrame:
     dur = spans["dur_ns"].to_numpy()
     rows: list[tuple[str, str, Any, str, str]] = []
 
-    def add(section: str, item: str, value: object, unit: str, note: str = "") -> None:
+    def add(section: str, item: str, value: int | None, unit: str, note: str = "") -> None:
+        if value is not None and value > _LARGEST:  # times of a damaged file
+            value, note = None, f"{value} {unit}, more than a column holds"
         rows.append((section, item, pd.NA if value is None else value, unit, note))
 
     sources = trace.meta["sources"]
