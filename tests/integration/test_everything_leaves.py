@@ -18,14 +18,25 @@ from torchtrt_viz.report.table import write_table
 from torchtrt_viz.trace import Trace
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
-QUICK_BYTES, SLOW_BYTES = 6_000, 3_000_000
+QUICK_BYTES, MOST_BYTES, QUICK_FILES = 20_000, 3_000_000, 18
 MOST_ROWS = 2_000  # of a sheet or a Markdown table: the writers are the same for more
 
 
-def files(least: int, most: int) -> list[str]:
-    """Names of the files of a size, relative to the shared folder."""
+def files() -> tuple[list[str], list[str]]:
+    """Return names of files in the shared folder: a small one of each folder, and the others."""
     found = [path for root in ("cases", "corpus") for path in (SHARED / root).rglob("*") if path.is_file()]
-    return sorted(str(path.relative_to(SHARED)) for path in found if least <= path.stat().st_size < most)
+    found = sorted(path for path in found if path.stat().st_size < MOST_BYTES)
+    small: dict[Path, Path] = {}
+    for path in found:
+        if path.stat().st_size < QUICK_BYTES and path.suffix != ".md":
+            small.setdefault(path.parent, path)
+    quick = sorted(small.values())[:QUICK_FILES]
+    names = ([path.relative_to(SHARED).as_posix() for path in some] for some in (quick, found))
+    first, every = names
+    return first, [name for name in every if name not in first]
+
+
+QUICK, SLOW = files()
 
 
 def every_export(loaded: Any, path: Path, folder: Path) -> None:
@@ -62,15 +73,15 @@ def leaves(name: str, folder: Path) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared, which lies beside a development checkout")
-@pytest.mark.parametrize("name", files(0, QUICK_BYTES))
-def test_small_files(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", QUICK)
+def test_a_file_of_each_folder(name: str, tmp_path: Path) -> None:
     leaves(name, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared, which lies beside a development checkout")
-@pytest.mark.parametrize("name", files(QUICK_BYTES, SLOW_BYTES))
-def test_larger_files(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", SLOW)
+def test_all_files(name: str, tmp_path: Path) -> None:
     leaves(name, tmp_path)
 
 

@@ -232,6 +232,7 @@ def test_calls_outside_methods_have_gaps_only_between_them() -> None:
     b.span("c", 12, 5, other, "delegate", run_id="c")
     table = delegate_gaps(b.build())
     assert table[["after", "before", "dur_ns"]].to_numpy().tolist() == [["a", "b", 20]]
-    assert table["method_row"].isna().all() and table["iteration"].isna().all()
+    assert table["method_row"].isna().all()
+    assert table["iteration"].isna().all()
     assert table["gpu_copy_ns"].isna().all()
     assert len(orchestration(b.build())) == 0

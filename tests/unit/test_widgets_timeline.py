@@ -145,12 +145,14 @@ def test_the_panel_counts_what_is_selected(widget, trace):
 def test_a_selection_with_instants_is_one_frame(widget, trace):
     chosen = widget.select(-(10**12))
     spans, instants = (chosen[chosen["event"] == each] for each in ("span", "instant"))
-    assert len(instants) == len(trace.instants) and instants["dur_ns"].isna().all()
+    assert len(instants) == len(trace.instants)
+    assert instants["dur_ns"].isna().all()
     assert instants["start_ns"].tolist() == trace.instants["ts_ns"].tolist()
     assert instants["name"].tolist() == trace.instants["name"].tolist()
     assert (instants["t_ns"] - instants["start_ns"]).nunique() == 1
     assert spans["dur_ns"].tolist() == trace.spans.loc[spans.index, "dur_ns"].tolist()
-    assert str(chosen["dur_ns"].dtype) == "Int64" and str(chosen["kind"].dtype) == "category"
+    assert str(chosen["dur_ns"].dtype) == "Int64"
+    assert str(chosen["kind"].dtype) == "category"
     assert widget.highlight(chosen) == len(chosen)
 
 

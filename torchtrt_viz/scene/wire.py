@@ -179,9 +179,7 @@ def _encoded(message: str, column: Column, array: NDArray[Any]) -> tuple[NDArray
     folded = ((numbers << 1) ^ (numbers >> 63)).astype("<u8")
     planes = max(1, (int(folded.max(initial=0)).bit_length() + 7) // 8)
     if planes > _PLANES:
-        raise ValueError(
-            f"column {column.name!r} of message {message!r} holds numbers of more than 2^55"
-        )
+        raise ValueError(f"column {column.name!r} of message {message!r} holds numbers of more than 2^55")
     bytes_ = folded.view(np.uint8).reshape(-1, 8)[:, :planes].T
     return np.concatenate([np.array([planes], np.uint8), bytes_.ravel()]), column.encoding
 

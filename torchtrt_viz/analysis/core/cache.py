@@ -77,17 +77,22 @@ def kept(
 
 def _same(before: pd.Series, now: pd.Series) -> bool:
     if isinstance(now.array, pd.arrays.IntegerArray) and isinstance(before.array, pd.arrays.IntegerArray):
-        # pandas compares only what is not missing, and copies it for that: many times slower
-        (mine, missing), (theirs, missing_then) = parts(before), parts(now)
-        alike = mine.dtype == theirs.dtype and np.array_equal(mine, theirs)
-        if missing is None or missing_then is None:
-            return alike and missing is missing_then
-        return alike and np.array_equal(missing, missing_then)
+        return _same_numbers(before, now)
     if not isinstance(now.dtype, pd.CategoricalDtype) or not isinstance(before.dtype, pd.CategoricalDtype):
         return before.equals(now)
     mine, theirs = before.cat.categories, now.cat.categories
     same_names = mine is theirs or (mine.dtype == theirs.dtype and mine.equals(theirs))
     return same_names and _codes(before).equals(_codes(now))
+
+
+def _same_numbers(before: pd.Series, now: pd.Series) -> bool:
+    """Compare nullable columns; pandas compares, and copies, only what is not missing: many times slower."""
+    (mine, missing), (theirs, missing_then) = parts(before), parts(now)
+    if mine.dtype != theirs.dtype or not np.array_equal(mine, theirs):
+        return False
+    if missing is None or missing_then is None:
+        return missing is missing_then
+    return np.array_equal(missing, missing_then)
 
 
 def _codes(column: pd.Series) -> pd.Series[Any]:
