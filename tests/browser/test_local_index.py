@@ -49,10 +49,8 @@ def local(page, t0, t1, width, lanes, exact, marks=None):
     )
 
 
-@pytest.mark.parametrize(
-    ("share", "width", "exact"), [(1.0, 700, 200), (0.3, 501, 50), (0.02, 640, 10), (0.002, 300, 1000)]
-)
-def test_totals_agree(page, scene, share, width, exact):
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.02, 0.002])
+def test_totals_agree(page, scene, share):
     """What a box holds: as many events in the browser as in Python."""
     lanes = np.flatnonzero(~scene.lane_is_cover).astype(np.int32)
     start, *_ = scene.index.whole()
