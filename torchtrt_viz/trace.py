@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
 from torchtrt_viz.analysis.columns.memory_use import MEMORY
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.places import add_places
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.select import select
 from torchtrt_viz.model.trace_data import TraceData
@@ -52,6 +53,23 @@ class Trace(TraceData):
     >>> trace.operators(top=3)["name"].tolist()
     ['aten::linear', 'aten::add', 'aten::scaled_dot_product_attention']
     """
+
+    @property
+    def spans(self) -> pd.DataFrame:
+        """The events with a duration; where each ran (``process`` to ``t_ns``) is added when first asked for.
+
+        Examples
+        --------
+        >>> trace.spans.groupby("stream", observed=True)["dur_ns"].count().to_dict()
+        {'7': 240, '20': 20}
+        """
+        frame: pd.DataFrame = self.__dict__["spans"]
+        add_places(frame, self.tracks)
+        return frame
+
+    @spans.setter
+    def spans(self, frame: pd.DataFrame) -> None:
+        self.__dict__["spans"] = frame
 
     def _repr_html_(self) -> str:
         # slow to import: it needs pandas

@@ -49,6 +49,19 @@ def local(page, t0, t1, width, lanes, exact, marks=None):
     )
 
 
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.02, 0.002])
+def test_totals_agree(page, scene, share):
+    """What a box holds: as many events in the browser as in Python."""
+    lanes = np.flatnonzero(~scene.lane_is_cover).astype(np.int32)
+    start, *_ = scene.index.whole()
+    t0 = int(np.quantile(start - scene.origin_ns, 0.3))
+    t1 = int(np.sort(start - scene.origin_ns)[int(len(start) * (0.3 + 0.7 * share)) - 1])  # where one begins
+    got = page.evaluate(
+        "([t0, t1, lanes]) => index.totals(t0, t1, lanes).events", [t0, t1, [int(lane) for lane in lanes]]
+    )
+    assert got == len(scene.rows_within(t0, t1, lanes.tolist())) > 0
+
+
 @pytest.mark.parametrize(
     ("share", "width", "exact"), [(1.0, 700, 200), (0.3, 501, 50), (0.02, 640, 10), (0.002, 300, 1000)]
 )

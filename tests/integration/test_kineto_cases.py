@@ -175,8 +175,8 @@ def test_late_metadata(case: Any) -> None:
 
 def test_string_pid_tid(case: Any) -> None:
     tracks = case("string_pid_tid").tracks
-    assert tracks["process"].tolist() == ["Spans", 1]
-    assert tracks["thread"].tolist() == ["PyTorch Profiler", 7]
+    assert tracks["process"].tolist() == ["Spans", "1"]
+    assert tracks["thread"].tolist() == ["PyTorch Profiler", "7"]
 
 
 def test_events_after_other_keys(case: Any) -> None:
@@ -269,7 +269,7 @@ def test_names_and_times_survive(quirk: Any, name: str, names: list[str], warned
 
 
 def test_last_of_repeated_keys_counts(quirk: Any) -> None:
-    assert quirk("dup_key").tracks["process"].tolist() == [3]
+    assert quirk("dup_key").tracks["process"].tolist() == ["3"]
 
 
 def test_19_digits(quirk: Any) -> None:

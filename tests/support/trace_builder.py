@@ -58,13 +58,17 @@ class Builder:
         n = len(self.spans)
         columns: dict[str, Any] = {}
         for column in schema.SPANS.columns:
-            if column.name in ("self_ns", "parent", "depth"):
+            if column.name in ("self_ns", "parent", "depth") or column.derived:
                 continue
             values = [span.get(column.name, column.default) for span in self.spans]
             if column.name == "start_ns":
                 missing = any(value is None for value in values)
                 columns["start_ns"] = (
                     pd.array(values, dtype="Int64") if missing else np.array(values, dtype=np.int64)
+                )
+            elif column.optional:
+                columns[column.name] = np.array(
+                    [-1 if value is None else value for value in values], np.int64
                 )
             elif column.dtype == "category":
                 if column.name == "run_id" and all(value is None for value in values):

@@ -106,7 +106,7 @@ def test_a_whole_dump(tmp_path: Path) -> None:
         "operator",
         "method",
     ]
-    assert spans["iteration"].tolist() == [-1] * 2 + [0] * 9 + [1] * 9
+    assert spans["iteration"].fillna(-1).tolist() == [-1] * 2 + [0] * 9 + [1] * 9
     one_run = np.array([4, 4, 1, 1, 5, 8, 7, 8, -1])
     assert spans["parent"].tolist() == [
         1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from trace_events import complete, load_events
 
@@ -29,7 +30,7 @@ def flow(phase: str, identifier: Any, ts: float, **more: Any) -> dict[str, Any]:
 def links(trace: Trace) -> list[tuple[str | None, str | None, int]]:
     names = trace.spans["name"].astype(object).tolist()
     return [
-        (names[s] if s >= 0 else None, names[t] if t >= 0 else None, i)
+        (None if pd.isna(s) else names[s], None if pd.isna(t) else names[t], -1 if pd.isna(i) else i)
         for s, t, i in zip(trace.flows["source"], trace.flows["target"], trace.flows["id"], strict=True)
     ]
 

@@ -131,8 +131,8 @@ def test_ids_as_numbers_and_as_text_are_one_thread(tmp_path: Path) -> None:
         ],
     )
     assert trace.spans["track"].tolist() == [0, 0, 1, 2]
-    assert trace.tracks["process"].tolist() == [1, "18446744073709551615", None]
-    assert trace.tracks["thread"].tolist() == ["0x7f", -5, 1]
+    assert trace.tracks["process"].fillna("none").tolist() == ["1", "18446744073709551615", "none"]
+    assert trace.tracks["thread"].tolist() == ["0x7f", "-5", "1"]
 
 
 def test_counters(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_steps(tmp_path: Path) -> None:
             complete("after", 60, 1),
         ],
     )
-    steps = dict(zip(trace.spans["name"].astype(object), trace.spans["iteration"], strict=True))
+    steps = dict(zip(trace.spans["name"].astype(object), trace.spans["iteration"].fillna(-1), strict=True))
     assert steps == {
         "before": -1,
         "ProfilerStep#4": 4,
@@ -270,9 +270,9 @@ def test_rank(file: str, top: dict[str, Any], rank: int, tmp_path: Path) -> None
     path = tmp_path / file
     path.write_text(json.dumps({**top, "traceEvents": [complete("a", 1, 1)]}))
     trace = tv.load(path)
-    assert trace.meta["rank"] == rank
-    assert trace.spans["rank"].tolist() == [rank]
-    assert trace.tracks["rank"].tolist() == [rank]
+    assert trace.meta["rank"] == (None if rank < 0 else rank)
+    assert trace.spans["rank"].fillna(-1).tolist() == [rank]
+    assert trace.tracks["rank"].fillna(-1).tolist() == [rank]
 
 
 def test_known_top_level_values(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_page_holds_every_span_exactly():
     assert (got["row"] == row).all()
     assert [head["names"][code] for code in got["name"]] == [scene.names[code] for code in name]
     own = trace.spans["self_ns"].to_numpy()
-    iteration = trace.spans["iteration"].to_numpy()
+    iteration = trace.spans["iteration"].fillna(-1).to_numpy()
     for at, scene_row in enumerate(row):
         _, block, frame_row = scene.event(int(scene_row))
         if block.frame == "spans":

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from timeline_traces import HOSTILE, model_trace
+from trace_builder import Builder
 
+import torchtrt_viz as tv
 from torchtrt_viz import analysis
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model import schema
@@ -13,6 +17,7 @@ from torchtrt_viz.trace import Trace
 from torchtrt_viz.widgets import charts
 
 go = pytest.importorskip("plotly.graph_objects", reason="plotly is not installed (extra lab)")
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 UNIT = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
@@ -58,6 +63,79 @@ def test_phases_stack_to_the_whole_call(trace):
     assert [bar.name for bar in figure.data][:2] == ["torchtrt.input_binding", "torchtrt.enqueue_host"]
     with pytest.raises(OptionError, match="head_0"):
         charts.phases(trace, delegate="other")
+
+
+def test_phases_of_a_call_in_a_call_count_once():
+    """A proxy around a delegate records a call of its own: the host waited once (see `phases`)."""
+    b = Builder()
+    main = b.track("main")
+    for number in range(3):
+        t = 10_000 * number
+        b.span("proxy", t, 5_000, main, "delegate", run_id="d")
+        b.span("call", t + 100, 4_000, main, "delegate", run_id="d")
+        b.span("bind", t + 200, 700 + number, main, "phase", run_id="d")
+        b.span("run", t + 1_000, 2_000, main, "phase", run_id="d")
+    made = b.build()
+    figure = charts.phases(made)
+    unit = unit_of(figure.layout.yaxis)
+    assert [len(bar.y) for bar in figure.data] == [3, 3, 3]
+    assert np.asarray(figure.data[0].y) * unit == pytest.approx([700, 701, 702])
+    assert sum(np.sum(bar.y) for bar in figure.data) * unit == pytest.approx(3 * 5_000)
+
+
+def test_phases_are_those_of_the_table():
+    """Summed over calls, every bar is a row of the tables."""
+    for made in (model_trace(), tv.load(SAMPLES / "demo_capture")):
+        table = made.phases()
+        for delegate in table["delegate"].unique():
+            figure = charts.phases(made, delegate=delegate)
+            unit = unit_of(figure.layout.yaxis)
+            drawn = {bar.name: np.sum(bar.y) * unit for bar in figure.data}
+            rows = table[table["delegate"] == delegate]
+            names = rows["phase"].replace({"(outside its phases)": "outside phases"})
+            assert drawn == pytest.approx(dict(zip(names, rows["total_ns"], strict=True)))
+        calls = analysis.phases_by_call(made)
+        assert calls.groupby("call_row")["dur_ns"].sum().tolist() == (
+            made.spans.loc[sorted(calls["call_row"].unique()), "dur_ns"].tolist()
+        )
+
+
+def test_kernels_are_those_of_the_table(trace):
+    figure = charts.kernels(trace)
+    (bar,) = figure.data
+    shown = np.asarray(bar.x)[::-1] * unit_of(figure.layout.xaxis)
+    assert shown == pytest.approx(trace.kernels(top=30)["total_ns"].to_numpy())
+
+
+def test_memory_is_that_of_the_table():
+    b = Builder()
+    main = b.track("main")
+    b.span("op", 1_000, 500, main)
+    for at, change in ((1_100, 512), (1_200, 2048), (1_300, -512)):
+        b.instant("[memory]", at, main, "memory", **{"Bytes": change, "Device Type": 0, "Device Id": -1})
+        b.counter("allocated memory/cpu", at, 4096 + change, main, "B")
+    made = b.build()
+    table = made.memory()
+    figure = charts.memory(made)
+    line = figure.data[0]
+    assert np.asarray(line.y) * 2**20 == pytest.approx(table["allocated_bytes"].to_numpy())
+    unit = unit_of(figure.layout.xaxis)
+    assert np.asarray(line.x) * unit == pytest.approx((table["ts_ns"] - 1_000).to_numpy())
+
+
+def test_layers_are_those_of_the_table(trace):
+    figure = charts.layers(trace, top=100)
+    table = trace.layers().dropna(subset=["total_ns"])
+    unit = unit_of(figure.layout.xaxis)
+    drawn = np.concatenate([np.asarray(bar.x) * unit for bar in figure.data])
+    assert sorted(drawn) == pytest.approx(sorted(table["total_ns"].astype(float)))
+
+
+def test_the_tree_is_the_flame_graph(trace):
+    figure = charts.modules(trace, min_pct=1)
+    table = analysis.flame_graph(trace, min_pct=1)
+    assert list(figure.data[0].values[1:]) == table["total_ns"].tolist()
+    assert list(figure.data[0].ids[1:]) == [f"n{node}" for node in table["node"]]
 
 
 def test_host_and_gpu_shares_are_those_of_the_table(trace):

@@ -124,6 +124,38 @@ def test_instants_are_selected_apart(widget, trace):
     assert chosen.empty
 
 
+def test_the_panel_counts_what_is_selected(widget, trace):
+    """Boxes of any time and lanes: the panel's number of events is the number of rows, instants included."""
+    rng = np.random.default_rng(4)
+    scene = widget.scene
+    lanes = np.flatnonzero(~scene.lane_is_cover)
+    instants = 0
+    for _ in range(60):
+        t0, t1 = np.sort(rng.integers(-10, scene.length_ns + 10, 2)).tolist()
+        some = rng.choice(lanes, rng.integers(1, len(lanes) + 1), replace=False).tolist()
+        t1 = t0 if rng.random() < 0.2 else t1
+        request = {"op": "totals", "t0": t0, "t1": t1, "lanes": some}
+        answer, _ = widget.service.answer(request)
+        widget.selected = {"kind": "box", "t0": t0, "t1": t1, "lanes": some + some[:1]}
+        assert answer["events"] == len(widget.selection)
+        instants += len(widget.selected_instants)
+    assert instants
+
+
+def test_a_selection_with_instants_is_one_frame(widget, trace):
+    chosen = widget.select(-(10**12))
+    spans, instants = (chosen[chosen["event"] == each] for each in ("span", "instant"))
+    assert len(instants) == len(trace.instants)
+    assert instants["dur_ns"].isna().all()
+    assert instants["start_ns"].tolist() == trace.instants["ts_ns"].tolist()
+    assert instants["name"].tolist() == trace.instants["name"].tolist()
+    assert (instants["t_ns"] - instants["start_ns"]).nunique() == 1
+    assert spans["dur_ns"].tolist() == trace.spans.loc[spans.index, "dur_ns"].tolist()
+    assert str(chosen["dur_ns"].dtype) == "Int64"
+    assert str(chosen["kind"].dtype) == "category"
+    assert widget.highlight(chosen) == len(chosen)
+
+
 def test_zoom_counts_from_the_traces_base(widget):
     widget.zoom(1_000_000, 2_000_000)
     assert widget.view == (1_000_000, 2_000_000)

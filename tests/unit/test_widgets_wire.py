@@ -12,7 +12,7 @@ import pytest
 from wire_reader import unpack
 
 from torchtrt_viz.scene import assets
-from torchtrt_viz.scene.wire import MESSAGES, javascript, pack
+from torchtrt_viz.scene.wire import MESSAGES, javascript, pack, since
 
 READ = """
 import { columnsOf } from "./wire.js";
@@ -126,8 +126,18 @@ def test_what_python_does_not_know_is_refused():
     with pytest.raises(ValueError, match=r"'low' of message 'counters' must be float32 .* not float64"):
         pack("counters", {**good, "low": good["low"].astype(np.float64)})
     page = sample("page", np.random.default_rng(1))
-    with pytest.raises(ValueError, match=r"'start' .* 400 days"):
-        pack("page", {**page, "start": np.array([2**56])})
+    with pytest.raises(ValueError, match=r"'row' .* 2\^55"):
+        pack("page", {**page, "row": np.array([2**56])})
+
+
+def test_times_of_any_distance_go_as_doubles(read):
+    page = sample("page", np.random.default_rng(1))
+    far = np.array([0, 2**56, 2**62], np.int64)
+    frame, data = pack("page", {**page, "start": far, "dur": since(np.array([2**62, -(2**62)]), -(2**62))})
+    assert unpack(frame, data)["start"].tolist() == far.tolist()
+    (got,) = read(("page", frame, data, 0))
+    assert [float(each) for each in got["columns"]["start"]["values"]] == [0, float(2**56), float(2**62)]
+    assert [float(each) for each in got["columns"]["dur"]["values"]] == [float(2**63), 0]
 
 
 def test_what_the_front_end_does_not_know_is_refused(read):

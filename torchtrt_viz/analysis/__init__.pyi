@@ -38,6 +38,7 @@ from .engine.layer_table import layers as layers
 from .engine.lint import engine_lint as engine_lint
 from .engine.lint import reformats as reformats
 from .engine.origins import provenance as provenance
+from .engine.phase_calls import phases_by_call as phases_by_call
 from .engine.plan import plan_graph as plan_graph
 from .engine.roofline import engine_roofline as engine_roofline
 from .runs.comparison import compare as compare

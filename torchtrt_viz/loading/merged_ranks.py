@@ -15,6 +15,7 @@ from torchtrt_viz.formats.io.source import folder_of
 from torchtrt_viz.formats.kineto.ids import MergedRank
 from torchtrt_viz.loading.rank_files import RankFile
 from torchtrt_viz.model.args import Args
+from torchtrt_viz.model.optional_ints import optional_ints
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.select import Subset, select
 from torchtrt_viz.model.session_data import SessionData
@@ -155,16 +156,16 @@ def _rank(trace: TraceData, part: MergedRank) -> TraceData:
     place[kept] = np.arange(len(kept))
     out = select(trace, lanes[trace.spans["track"].to_numpy()])
     for column, shift in part.shift.items():
-        values = out.spans[column]
-        out.spans[column] = values.where(values < 0, values - shift)
-    out.spans["rank"] = np.int32(part.rank)
+        out.spans[column] = out.spans[column] - shift
+    out.spans["rank"] = optional_ints(np.full(len(out.spans), part.rank, np.int32))
     instants = np.flatnonzero(_on(trace.instants["track"].to_numpy(), lanes))
     out.instants = trace.instants.iloc[instants].reset_index(drop=True)
     out.instant_args = Args(Subset(trace.instant_args, instants), len(instants))
     out.counters = trace.counters[_on(trace.counters["track"].to_numpy(), lanes)].reset_index(drop=True)
     for frame in (out.spans, out.instants, out.counters):
         frame["track"] = place[frame["track"].to_numpy()]
-    out.tracks = trace.tracks.iloc[kept].reset_index(drop=True).assign(rank=np.int32(part.rank))
+    out.tracks = trace.tracks.iloc[kept].reset_index(drop=True)
+    out.tracks["rank"] = optional_ints(np.full(len(kept), part.rank, np.int32))
     out.meta["rank"] = part.rank
     out.meta["warnings"] = list(trace.meta["warnings"])
     out.meta.pop("merged_ranks", None)

@@ -9,13 +9,15 @@ import numpy as np
 
 from torchtrt_viz.errors import OptionError, TorchTrtVizError
 from torchtrt_viz.model.args import Args
+from torchtrt_viz.model.optional_ints import filled, optional_ints
+from torchtrt_viz.model.places import without_places
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["merge"]
+__all__ = ["merge", "stack"]
 
 ALIGNMENTS = ("clock", "start")
 
@@ -66,7 +68,7 @@ def merge(traces: Sequence[TraceData], align: str = "clock", *, base_ns: int | N
         )
     merged = TraceData(
         spans=_spans(parts),
-        tracks=_stack([trace.tracks for trace, _ in parts]),
+        tracks=stack([trace.tracks for trace, _ in parts]),
         instants=_events(parts, "instants", "ts_ns"),
         counters=_events(parts, "counters", "ts_ns"),
         flows=_flows(parts),
@@ -163,12 +165,13 @@ def _column(frames: list[pd.DataFrame], name: str) -> Any:
             ]
         )
     dtypes = {str(column.dtype) for column in columns}
-    if len(dtypes) > 1 and dtypes <= {"int64", "Int64"}:
+    if len(dtypes) > 1 and dtypes <= {"int64", "Int64", "int32", "Int32"}:
         columns = [column.astype("Int64") for column in columns]
     return pd.concat(columns, ignore_index=True).array
 
 
-def _stack(frames: list[pd.DataFrame]) -> pd.DataFrame:
+def stack(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames under each other; categories are united, integers stay integers."""
     import pandas as pd
 
     names = list(frames[0].columns)
@@ -191,8 +194,8 @@ def _shifted_ids(values: np.ndarray, offset: int) -> np.ndarray:
 
 
 def _spans(parts: list[tuple[TraceData, int]]) -> pd.DataFrame:
-    frames = [trace.spans for trace, _ in parts]
-    out = _stack(frames)
+    frames = [without_places(trace.spans) for trace, _ in parts]  # of the merged trace they are others
+    out = stack(frames)
     rows = _offsets([len(frame) for frame in frames])
     tracks = _offsets([len(trace.tracks) for trace, _ in parts])
     correlation = external = 0
@@ -201,10 +204,11 @@ def _spans(parts: list[tuple[TraceData, int]]) -> pd.DataFrame:
         spans = trace.spans
         track.append(spans["track"].to_numpy() + np.int32(first_track))
         parent.append(_shifted_ids(spans["parent"].to_numpy(), row))
-        linked.append(_shifted_ids(spans["correlation"].to_numpy(), correlation))
-        outer.append(_shifted_ids(spans["external_id"].to_numpy(), external))
-        correlation += _span_of_ids(spans["correlation"].to_numpy())
-        external += _span_of_ids(spans["external_id"].to_numpy())
+        ids, outer_ids = filled(spans["correlation"]), filled(spans["external_id"])
+        linked.append(_shifted_ids(ids, correlation))
+        outer.append(_shifted_ids(outer_ids, external))
+        correlation += _span_of_ids(ids)
+        external += _span_of_ids(outer_ids)
         start.append(spans["start_ns"] + shift)
     import pandas as pd
 
@@ -212,8 +216,8 @@ def _spans(parts: list[tuple[TraceData, int]]) -> pd.DataFrame:
         start = [values.astype("Int64") for values in start]
     out["track"] = np.concatenate(track).astype(np.int32)
     out["parent"] = np.concatenate(parent).astype(np.int64)
-    out["correlation"] = np.concatenate(linked).astype(np.int64)
-    out["external_id"] = np.concatenate(outer).astype(np.int64)
+    out["correlation"] = optional_ints(np.concatenate(linked).astype(np.int64))
+    out["external_id"] = optional_ints(np.concatenate(outer).astype(np.int64))
     out["start_ns"] = pd.concat(start, ignore_index=True)
     return out
 
@@ -225,7 +229,7 @@ def _span_of_ids(values: np.ndarray) -> int:
 
 def _events(parts: list[tuple[TraceData, int]], name: str, time: str) -> pd.DataFrame:
     frames = [getattr(trace, name) for trace, _ in parts]
-    out = _stack(frames)
+    out = stack(frames)
     tracks = _offsets([len(trace.tracks) for trace, _ in parts])
     shifts = [shift for _, shift in parts]
     out["track"] = np.concatenate(
@@ -239,18 +243,20 @@ def _events(parts: list[tuple[TraceData, int]], name: str, time: str) -> pd.Data
 
 def _flows(parts: list[tuple[TraceData, int]]) -> pd.DataFrame:
     frames = [trace.flows for trace, _ in parts]
-    out = _stack(frames)
+    out = stack(frames)
     rows = _offsets([len(trace.spans) for trace, _ in parts])
     for end in ("source", "target"):
-        out[end] = np.concatenate(
-            [_shifted_ids(frame[end].to_numpy(), row) for frame, row in zip(frames, rows, strict=True)]
-        ).astype(np.int64)
+        out[end] = optional_ints(
+            np.concatenate(
+                [_shifted_ids(filled(frame[end]), row) for frame, row in zip(frames, rows, strict=True)]
+            ).astype(np.int64)
+        )
     ids, offset = [], 0
     for frame in frames:
-        values = frame["id"].to_numpy()
+        values = filled(frame["id"])
         ids.append(_shifted_ids(values, offset))
         offset += _span_of_ids(values)
-    out["id"] = np.concatenate(ids).astype(np.int64)
+    out["id"] = optional_ints(np.concatenate(ids).astype(np.int64))
     return out
 
 

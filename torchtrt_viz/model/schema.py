@@ -6,7 +6,8 @@ the GPU is said by ``domain``, and whether it has a place on the time axis by ``
 one exception says so: a row whose ``timing`` is ticks has no domain, and its ``dur_ns`` is a number of
 unknown unit.
 
-What was not collected is missing (``NA``, an empty category, or -1 in the link columns), never 0.
+What was not collected is missing (``<NA>``, or no category), never 0 and never -1; ``spans.parent`` alone
+keeps -1 for "none": it is a position, always known, and algorithms follow it.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class Column:
     none: pandas' own dtype of strings, or ``object``); ``any`` (depends on the trace, the meaning says on
     what) or ``object``. ``categories`` fixes the categories and their codes; ``default`` fills the column
     when a loader does not give it; ``title`` is written over the column where people read it, when the name
-    does not say enough.
+    does not say enough. ``optional`` columns are nullable integers that loaders may give as an array or a
+    number, -1 where there is none. ``derived`` columns follow from others: `Trace` adds them, loaders do not.
     """
 
     name: str
@@ -90,6 +92,8 @@ class Column:
     default: Any = None
     categories: tuple[str, ...] | None = None
     title: str = ""
+    optional: bool = False
+    derived: bool = False
 
     def fits(self, dtype: Any) -> bool:
         """Whether a column of this pandas dtype is as documented."""
@@ -118,6 +122,11 @@ class FrameSchema:
         """Column names in order."""
         return [column.name for column in self.columns]
 
+    @property
+    def stored(self) -> list[str]:
+        """Names of the columns that loaders give."""
+        return [column.name for column in self.columns if not column.derived]
+
     def typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a frame of these columns with the documented dtypes, which no value tells an empty one."""
         wrong = {
@@ -128,7 +137,7 @@ class FrameSchema:
         return frame.astype(wrong) if wrong else frame
 
     def frame(self, data: Mapping[str, Any] | None = None, length: int | None = None) -> pd.DataFrame:
-        """Make a frame of exactly these columns out of whole column arrays.
+        """Make a frame of exactly these columns, without the derived ones, out of whole column arrays.
 
         Arrays of the right dtype are taken without a copy. A categorical column may be given as a
         ``pandas.Categorical``, as an array of codes when its categories are fixed, as one string for all
@@ -144,14 +153,18 @@ class FrameSchema:
         import pandas as pd
 
         data = dict(data or {})
-        unknown = set(data) - set(self.names)
+        unknown = set(data) - set(self.stored)
         if unknown:
-            raise KeyError(f"{self.name} has no column {sorted(unknown)}; it has {self.names}")
+            raise KeyError(f"{self.name} has no column {sorted(unknown)}; it has {self.stored}")
         if length is None:
             length = next(
                 (len(v) for v in data.values() if not isinstance(v, (str, int, float)) and v is not None), 0
             )
-        made = {column.name: _series(column, data.get(column.name), length) for column in self.columns}
+        made = {
+            column.name: _series(column, data.get(column.name), length)
+            for column in self.columns
+            if not column.derived
+        }
         for name, values in made.items():
             if len(values) != length:
                 raise ValueError(f"{self.name}.{name} has {len(values)} rows, others have {length}")
@@ -181,9 +194,13 @@ def _series(column: Column, value: Any, length: int) -> Any:
     if column.dtype in ("string", "object", "text"):
         if value is None or isinstance(value, str):
             value = [value] * length
+        if column.dtype == "text":
+            value = [each if each is None or isinstance(each, str) else _text(each) for each in value]
         return (
             pd.array(value, dtype="string") if column.dtype == "string" else np.asarray(value, dtype=object)
         )
+    if column.optional and not isinstance(value, (pd.Series, pd.api.extensions.ExtensionArray)):
+        return _optional(column, value, length)
     if column.dtype in ("Int64", "Int32", "Float64"):
         array: Any = pd.array  # the stubs know only literal dtypes
         return array([pd.NA] * length if value is None else value, dtype=column.dtype)
@@ -197,6 +214,28 @@ def _series(column: Column, value: Any, length: int) -> Any:
         # start_ns of aggregate records: a nullable array, see Column "start_ns"
         return value
     return np.asarray(value, dtype=column.dtype)
+
+
+def _text(value: Any) -> str | None:
+    import pandas as pd
+
+    return None if pd.isna(value) else str(value)
+
+
+def _optional(column: Column, value: Any, length: int) -> Any:
+    """Make a nullable integer column of whole numbers or one number, -1 (or None) where there is none."""
+    import numpy as np
+    import pandas as pd
+
+    # slow to import: it needs numpy
+    from torchtrt_viz.model.optional_ints import MISSING, optional_ints
+
+    dtype = column.dtype.lower()
+    if value is None or np.isscalar(value):
+        return optional_ints(np.full(length, MISSING if value is None else value, dtype))
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iu":
+        value = np.array([MISSING if pd.isna(each) else each for each in value], dtype)
+    return optional_ints(value.astype(dtype, copy=False))
 
 
 def _categorical(column: Column, value: Any, length: int) -> Any:
@@ -261,21 +300,42 @@ SPANS = FrameSchema(
         Column("self_ns", "int64", "duration less the time covered by its children on the same track", "ns"),
         Column("depth", "int32", "nesting depth within the track, 0 outermost", default=0),
         Column(
-            "parent", "int64", "row of the innermost enclosing span on the same track; -1 none", default=-1
-        ),
-        Column("correlation", "int64", "id that links a host launch to device work; -1 none", default=-1),
-        Column("external_id", "int64", "id that links an operator to its launches; -1 none", default=-1),
-        Column(
-            "iteration",
-            "int32",
-            "run index within the capture, from 0, or the number that the producer gave the step; -1 unknown",
+            "parent",
+            "int64",
+            "row of the innermost enclosing span on the same track; -1 (not NA) for spans that have none",
             default=-1,
         ),
-        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+        Column("correlation", "Int64", "id that links a host launch to device work; NA none", optional=True),
+        Column("external_id", "Int64", "id that links an operator to its launches; NA none", optional=True),
+        Column(
+            "iteration",
+            "Int32",
+            "run index within the capture, from 0, or the number that the producer gave the step; NA unknown",
+            optional=True,
+        ),
+        Column("rank", "Int32", "rank of the process; NA unknown", optional=True),
         Column(
             "run_id",
             "category",
             "engine, delegate or method instance that the span belongs to; missing: none",
+        ),
+        Column(
+            "process",
+            "category",
+            "name and id of the process, as far as the file gives them; missing: unknown",
+            derived=True,
+        ),
+        Column(
+            "thread", "category", "thread as the producer named it; missing: none, or unknown", derived=True
+        ),
+        Column("device", "Int32", "device index; NA none", derived=True),
+        Column("stream", "category", "stream (queue) of the device; missing: not on one", derived=True),
+        Column(
+            "t_ns",
+            "int64",
+            "start since the trace's start, which is the first measured span's; NA where start_ns is",
+            "ns",
+            derived=True,
         ),
     ),
     "one row per event with a duration",
@@ -287,16 +347,17 @@ TRACKS = FrameSchema(
         Column("label", "text", "text shown for the row"),
         Column("type", "category", "what the row stands for", categories=TRACK_TYPES, default="other"),
         Column("domain", "category", "host or gpu; missing: unknown", categories=DOMAINS, default="host"),
-        Column("process", "object", "process as the producer named it (a pid, or text); None unknown"),
-        Column("thread", "object", "thread or stream as the producer named it; None unknown"),
-        Column("device", "Int32", "device index; NA none"),
-        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+        Column("process", "text", "process as the producer numbered or named it, as text; None unknown"),
+        Column("thread", "text", "thread or stream as the producer numbered or named it; None unknown"),
+        Column("device", "Int32", "device index; NA none", optional=True),
+        Column("rank", "Int32", "rank of the process; NA unknown", optional=True),
         Column(
             "sort_index",
             "int64",
             "order that the producer asked for; ties keep the order of the rows",
             default=0,
         ),
+        Column("process_name", "text", "name that the file gives the process; None none"),
     ),
     "one row per thread, stream, delegate or engine that events lie on",
 )
@@ -316,7 +377,7 @@ INSTANTS = FrameSchema(
             categories=STATES,
             default="instant",
         ),
-        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+        Column("rank", "Int32", "rank of the process; NA unknown", optional=True),
     ),
     "one row per event without a duration, or without a usable one",
 )
@@ -331,7 +392,7 @@ COUNTERS = FrameSchema(
         Column("ts_ns", "int64", "time on the trace's base", "ns"),
         Column("value", "float64", "value from this time on", "as in the unit column"),
         Column("unit", "category", "unit of the value; missing: not recorded"),
-        Column("rank", "int32", "rank of the process; -1 unknown", default=-1),
+        Column("rank", "Int32", "rank of the process; NA unknown", optional=True),
     ),
     "one row per new value of a counter",
 )
@@ -340,9 +401,9 @@ FLOWS = FrameSchema(
     "flows",
     (
         Column("name", "category", "category of the flow as the producer gave it (ac2g, fwdbwd, ...)"),
-        Column("source", "int64", "row of trace.spans where the flow starts; -1 not found"),
-        Column("target", "int64", "row of trace.spans where it ends; -1 not found"),
-        Column("id", "int64", "the producer's id of the flow; -1 none", default=-1),
+        Column("source", "Int64", "row of trace.spans where the flow starts; NA not found", optional=True),
+        Column("target", "Int64", "row of trace.spans where it ends; NA not found", optional=True),
+        Column("id", "Int64", "the producer's id of the flow; NA none", optional=True),
     ),
     "one row per link from a span to another",
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchtrt_viz.model.args import Args
+from torchtrt_viz.model.optional_ints import filled, optional_ints
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Subset", "renumber", "select"]
@@ -35,7 +36,8 @@ def renumber(links: np.ndarray, new_row: np.ndarray) -> np.ndarray:
 def select(trace: TraceData, mask: Any) -> TraceData:
     """Return a trace of the spans where ``mask`` is true, or of the given rows in order.
 
-    ``parent`` and flows that lead to a span left out become -1, flows with neither end are dropped.
+    Where a parent is left out ``parent`` becomes -1, where an end of a flow is, that end becomes NA; flows
+    with neither end are dropped.
     Depth and self time keep the values of the whole trace.
     """
     array = np.asarray(mask)
@@ -48,9 +50,10 @@ def select(trace: TraceData, mask: Any) -> TraceData:
     spans["parent"] = renumber(spans["parent"].to_numpy(), new_row)
     flows = trace.flows.copy()
     if len(flows):
-        flows["source"] = renumber(flows["source"].to_numpy(), new_row)
-        flows["target"] = renumber(flows["target"].to_numpy(), new_row)
-        flows = flows[(flows["source"] >= 0) | (flows["target"] >= 0)].reset_index(drop=True)
+        ends = {end: renumber(filled(flows[end]), new_row) for end in ("source", "target")}
+        for end, links in ends.items():
+            flows[end] = optional_ints(links)
+        flows = flows[(ends["source"] >= 0) | (ends["target"] >= 0)].reset_index(drop=True)
     out = TraceData(
         spans=spans,
         tracks=trace.tracks,

@@ -134,6 +134,14 @@ class SessionData:
         session.__dict__.update(data.__dict__)
         return session
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle and copy take: the ranks' descriptions; traces are read again when asked for."""
+        return {**self.__dict__, "_options": self._options.elsewhere(), "_live": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._live = WeakValueDictionary()
+
     def __len__(self) -> int:
         """Return the number of traces, those that are missing included."""
         return len(self._files)

@@ -88,6 +88,10 @@ class TraceData:
             parts.append(f"{count} warning{'s' if count > 1 else ''}")
         return f"<{type(self).__name__}{of}: {', '.join(parts)}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the frames for pickle and copy; what follows from them is worked out again."""
+        return {name: value for name, value in self.__dict__.items() if name != "measured"}
+
     # -- selections ----------------------------------------------------------------------------------
 
     @cached_property
@@ -104,4 +108,4 @@ class TraceData:
         frame = self.measured
         if frame.empty:
             return None
-        return int((frame["start_ns"] + frame["dur_ns"]).max() - frame["start_ns"].min())
+        return int((frame["start_ns"] + frame["dur_ns"]).max()) - int(frame["start_ns"].min())

@@ -140,9 +140,8 @@ def _warnings(trace: TraceData) -> str:
 def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
     frame = summary.copy()
     source = (frame["item"] == "source").to_numpy()
-    frame["value"] = [
-        PurePath(value).name if here and isinstance(value, str) else value
-        for value, here in zip(frame["value"], source, strict=True)
+    frame["note"] = [
+        PurePath(note).name if here else note for note, here in zip(frame["note"], source, strict=True)
     ]
     return frame
 

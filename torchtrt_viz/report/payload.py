@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, minimap
-from torchtrt_viz.scene.wire import pack
+from torchtrt_viz.scene.wire import pack, since
 
 __all__ = ["DEFAULT_MAX_SPANS", "Payload", "payload"]
 
@@ -129,7 +130,7 @@ def _shares(values: NDArray[np.float32]) -> NDArray[np.uint8]:
 def _columns(scene: Scene, max_spans: int) -> tuple[dict[str, NDArray[Any]], int, int, int]:
     """Return the columns lane after lane, how many spans are merged, into how many blocks, and the limit."""
     start, dur, name, row = scene.index.whole()
-    start = start - scene.origin_ns
+    start = since(start, scene.origin_ns)
     columns: dict[str, NDArray[Any]] = {
         "start": start,
         "dur": dur,
@@ -229,7 +230,7 @@ def _more(scene: Scene, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDA
         spans = scene.parts[block.part].trace.spans
         at = block.frame_rows(rows[mine])
         own[mine] = spans["self_ns"].to_numpy()[at]
-        iteration[mine] = spans["iteration"].to_numpy()[at]
+        iteration[mine] = filled(spans["iteration"])[at]
     return own, iteration
 
 
@@ -250,8 +251,8 @@ def _flows(
         to_scene = np.full(spans + 1, -1, np.int64)
         rows = np.arange(spans) if block.rows is None else block.rows
         to_scene[rows] = np.arange(block.begin, block.end)
-        source = to_scene[flows["source"].to_numpy()]
-        target = to_scene[flows["target"].to_numpy()]
+        source = to_scene[filled(flows["source"])]
+        target = to_scene[filled(flows["target"])]
         both = (source >= 0) & (target >= 0)
         both[both] = present[source[both]] & present[target[both]]
         codes.append(flows["name"].cat.codes.to_numpy()[both].astype(np.int64) + len(names))
@@ -281,7 +282,7 @@ def _counters(scene: Scene) -> tuple[list[dict[str, Any]], dict[str, NDArray[Any
     samples = {
         "counter_end": np.cumsum(np.array([len(series.ts_ns) for series in kept], np.int64)),
         "counter_time": np.concatenate(
-            [np.empty(0, np.int64), *(series.ts_ns - scene.origin_ns for series in kept)]
+            [np.empty(0, np.int64), *(since(series.ts_ns, scene.origin_ns) for series in kept)]
         ),
         "counter_value": np.where(np.isfinite(values), values, np.nan),
     }

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from torchtrt_viz.model.optional_ints import filled
+from torchtrt_viz.model.places import process_label
 from torchtrt_viz.scene.scene import Place, Scene
 
 __all__ = ["Link", "details", "linked_rows", "links"]
@@ -48,6 +50,8 @@ def details(scene: Scene, row: int) -> dict[str, Any]:
 
     Times are given in ns, as numbers; labels say whether a duration was spent on the host or on the GPU.
     """
+    import pandas as pd
+
     part, block, frame_row = scene.event(row)
     trace = part.trace
     spans = block.frame == "spans"
@@ -67,6 +71,9 @@ def details(scene: Scene, row: int) -> dict[str, Any]:
         fields.append(["state", str(event["state"])])
     times["start"] = start - scene.origin_ns
     fields.append(["track", str(track["label"])])
+    process = process_label(track["process"], track.get("process_name"))
+    if process is not None:
+        fields.append(["process", process])
     if part.label:
         fields.append(["trace", part.label])
     fields += [["start on the trace's base", f"{start - part.shift_ns} ns"]]
@@ -82,7 +89,7 @@ def details(scene: Scene, row: int) -> dict[str, Any]:
         ("external id", "external_id"),
     ):
         value = event.get(column)
-        if value is None or value != value or (column != "depth" and value == -1):
+        if value is None or pd.isna(value):
             continue
         fields.append([label, str(value)])
     args = trace.args if spans else trace.instant_args
@@ -133,17 +140,18 @@ def linked_rows(scene: Scene, row: int) -> list[tuple[int, str, bool]]:
     found: dict[int, tuple[str, bool]] = {}
     flows = part.trace.flows
     if len(flows):
-        source, target = flows["source"].to_numpy(), flows["target"].to_numpy()
+        source, target = filled(flows["source"]), filled(flows["target"])
         for ends, others, outgoing in ((source, target, True), (target, source, False)):
             for at in np.flatnonzero(ends == frame_row):
                 if others[at] >= 0:
                     name = flows["name"].iloc[at]
                     found.setdefault(int(others[at]), (str(name) if name == name else "flow", outgoing))
     spans = part.trace.spans
-    correlation = int(spans["correlation"].iloc[frame_row])
+    ids = filled(spans["correlation"])
+    correlation = int(ids[frame_row])
     if correlation > 0:
         domain = spans["domain"].cat.codes.to_numpy()
-        same = np.flatnonzero(spans["correlation"].to_numpy() == correlation)
+        same = np.flatnonzero(ids == correlation)
         for other in same[domain[same] != domain[frame_row]]:
             found.setdefault(int(other), ("correlation", bool(domain[frame_row] == 0)))
     others_rows = scene.scene_rows(np.fromiter(found, np.int64, len(found)), block.part)

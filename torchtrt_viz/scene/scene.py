@@ -337,11 +337,33 @@ class Scene:
             return self.parts[0].trace.spans.iloc[:0]
         return chosen[0] if len(chosen) == 1 else pd.concat(chosen)
 
-    def scene_rows(self, span_rows: Iterable[int] | Rows, part: int = 0) -> Rows:
-        """Translate rows of ``parts[part].trace.spans`` to scene rows; those without a place are left out."""
-        wanted = np.unique(np.asarray(span_rows, np.int64))
+    def clipped(self, t0: int, t1: int) -> tuple[int, int]:
+        """Return times from the scene's origin on its clock, no further out than its events need."""
+        limits = np.iinfo(np.int64)
+        low = max(self.origin_ns - 1, int(limits.min))
+        high = min(self.origin_ns + self.length_ns + 1, int(limits.max))
+        first, last = (min(max(t + self.origin_ns, low), high) for t in (t0, t1))
+        return first, last
+
+    def drawn(self, lanes: Iterable[int]) -> NDArray[np.int32]:
+        """Return lanes each once, without covers, which stand for others."""
+        distinct = sorted(set(lanes))
+        return np.array([lane for lane in distinct if not self.lane_is_cover[lane]], np.int32)
+
+    def rows_within(self, t0: int, t1: int, lanes: Iterable[int]) -> Rows:
+        """Return the rows of the events on lanes that touch a time from the scene's origin."""
+        return self.index.rows(*self.clipped(t0, t1), self.drawn(lanes))
+
+    def scene_rows(
+        self,
+        frame_rows: Iterable[int] | Rows,
+        part: int = 0,
+        frame: Literal["spans", "instants"] = "spans",
+    ) -> Rows:
+        """Translate rows of a part's frame to scene rows; those without a place are left out."""
+        wanted = np.unique(np.asarray(frame_rows, np.int64))
         for block in self.blocks:
-            if block.part != part or block.frame != "spans":
+            if block.part != part or block.frame != frame:
                 continue
             if block.rows is None:
                 at = wanted[(wanted >= 0) & (wanted < block.end - block.begin)]

@@ -21,7 +21,7 @@ from torchtrt_viz.model import schema
 from torchtrt_viz.scene.counters import CounterSeries, counter_series
 from torchtrt_viz.scene.details import details, links
 from torchtrt_viz.scene.scene import Place, Rows, Scene, placed
-from torchtrt_viz.scene.wire import pack
+from torchtrt_viz.scene.wire import pack, since
 
 __all__ = ["Answer", "Service", "aggregates", "minimap"]
 
@@ -175,7 +175,7 @@ class Service:
         if whole:
             start, dur, name, row = scene.index.whole()
             columns |= {
-                "start": (start - scene.origin_ns).astype(np.float64),
+                "start": since(start, scene.origin_ns).astype(np.float64),
                 "dur": dur.astype(np.float64),
                 "name": name,
                 "row": row,
@@ -200,7 +200,7 @@ class Service:
             {
                 "mode": found["mode"],
                 "span_begin": found["span_begin"],
-                "start": (found["span_start"] - t0).astype(np.float32),
+                "start": since(found["span_start"], t0).astype(np.float32),
                 "dur": found["span_dur"].astype(np.float32),
                 "row": found["span_row"],
                 "name": found["span_name"],
@@ -329,10 +329,8 @@ class Service:
         }, [data]
 
     def _totals(self, request: dict[str, Any]) -> Answer:
-        t0, t1 = self._range(request)
-        lanes = np.asarray(request["lanes"], np.int32)
-        if len(lanes):
-            lanes = lanes[~self.scene.lane_is_cover[lanes]]
+        t0, t1 = self.scene.clipped(int(request["t0"]), int(request["t1"]))
+        lanes = self.scene.drawn(map(int, request["lanes"]))
         name, count, inside = self.scene.index.totals(t0, t1, lanes)
         order = np.argsort(-inside, kind="stable")[:_TOP_NAMES]
         return {

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from torchtrt_viz.model.places import process_label
+
 if TYPE_CHECKING:
     from torchtrt_viz.scene.scene import Part, Scene
 
@@ -136,14 +138,13 @@ def _group(part: Part, info: Any, section: str) -> str:
     import pandas as pd
 
     words = []
-    rank = int(info["rank"])
+    rank = -1 if pd.isna(info["rank"]) else int(info["rank"])
     if part.label:
         words.append(part.label)
     if rank >= 0 and not f"{part.label} ".startswith(f"rank {rank} "):
         words.append(f"rank {rank}")
     if section == "gpu" and not pd.isna(info["device"]):
         words.append(f"GPU {int(info['device'])}")
-    elif not pd.isna(info["process"]) and str(info["process"]).strip():
-        process = str(info["process"])
+    elif process := process_label(info["process"], info.get("process_name")):
         words.append(f"process {process}" if process.isdigit() else process)
     return " · ".join(words)

@@ -22,6 +22,7 @@ __all__ = ["MESSAGES", "Column", "javascript", "pack"]
 
 _ALIGNMENT = 8
 _PLANES = 7  # JavaScript's numbers are exact up to 2^53, and within a few ns up to what so many bytes hold
+_WIDEST = 1 << 53  # differences of two such numbers fit into the planes
 
 
 @dataclass(frozen=True)
@@ -139,10 +140,10 @@ def pack(message: str, values: Mapping[str, NDArray[Any] | None]) -> tuple[dict[
             if column.optional:
                 continue
             raise ValueError(f"message {message!r} lacks its column {column.name!r}")
-        data = _encoded(message, column, array)
+        data, encoding = _encoded(message, column, array)
         entry = {"name": column.name, "dtype": column.dtype, "offset": offset, "length": len(array)}
-        if column.encoding != "plain":
-            entry["encoding"] = column.encoding
+        if encoding != "plain":
+            entry["encoding"] = encoding
         described.append(entry)
         gap = -data.nbytes % _ALIGNMENT
         parts += [data, bytes(gap)]
@@ -150,26 +151,41 @@ def pack(message: str, values: Mapping[str, NDArray[Any] | None]) -> tuple[dict[
     return {"message": message, "columns": described}, b"".join(parts)
 
 
-def _encoded(message: str, column: Column, array: NDArray[Any]) -> NDArray[np.uint8]:
+def since(times: NDArray[np.int64], origin_ns: int) -> NDArray[Any]:
+    """Return times from ``origin_ns`` on: exact, or as doubles where 64 bits do not hold the difference."""
+    if len(times) and max(int(times.max()) - origin_ns, origin_ns - int(times.min())) >= 1 << 62:
+        return times.astype(np.float64) - float(origin_ns)
+    return times - origin_ns
+
+
+def _encoded(message: str, column: Column, array: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
+    """Return the bytes of a column, and how they are encoded.
+
+    Times that lie more than 400 days apart do not fit into planes: they go as the doubles that JavaScript
+    has anyway, to the nearest nanoseconds that a double can say.
+    """
     if column.encoding == "plain":
         if array.dtype != column.dtype or array.ndim != 1:
             raise ValueError(
                 f"column {column.name!r} of message {message!r} must be {column.dtype} in one dimension, "
                 f"not {array.dtype} in {array.ndim}"
             )
-        return np.ascontiguousarray(array, np.dtype(column.dtype).newbyteorder("<")).view(np.uint8)
+        return _plain(column, array), "plain"
+    if column.dtype == "float64" and len(array) and not -_WIDEST < array.min() <= array.max() < _WIDEST:
+        return _plain(column, array), "plain"
     numbers = array.astype(np.int64)
     if column.encoding == "running":
         numbers = np.diff(numbers, prepend=0)
     folded = ((numbers << 1) ^ (numbers >> 63)).astype("<u8")
     planes = max(1, (int(folded.max(initial=0)).bit_length() + 7) // 8)
     if planes > _PLANES:
-        raise ValueError(
-            f"column {column.name!r} of message {message!r} holds numbers of more than 2^55: times that lie "
-            "more than 400 days apart do not fit"
-        )
+        raise ValueError(f"column {column.name!r} of message {message!r} holds numbers of more than 2^55")
     bytes_ = folded.view(np.uint8).reshape(-1, 8)[:, :planes].T
-    return np.concatenate([np.array([planes], np.uint8), bytes_.ravel()])
+    return np.concatenate([np.array([planes], np.uint8), bytes_.ravel()]), column.encoding
+
+
+def _plain(column: Column, array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array, np.dtype(column.dtype).newbyteorder("<")).view(np.uint8)
 
 
 def javascript() -> str:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtrt_viz.analysis import delegate_gaps, flame_graph, idle_gaps
+from torchtrt_viz.analysis import delegate_gaps, flame_graph, idle_gaps, phases_by_call
 from torchtrt_viz.analysis import iterations as table
 from torchtrt_viz.analysis.device.host_gpu_time import host_gpu as host_gpu_table
 from torchtrt_viz.analysis.device.memory_use import memory as memory_table
 from torchtrt_viz.analysis.device.operator_tables import kernels as kernel_table
+from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED
 from torchtrt_viz.analysis.engine.layer_table import layers as layer_table
 from torchtrt_viz.errors import MissingDependencyError, OptionError
 from torchtrt_viz.report.columns import duration, one_line
@@ -86,43 +87,28 @@ def phases(trace: TraceData, *, delegate: str | None = None, height: int = 380) 
     OptionError
         For a delegate that the trace does not have.
     """
-    spans = trace.spans
-    calls = spans[(spans["kind"] == "delegate") & (spans["timing"] == "measured")]
-    names = calls["run_id"].astype(object).dropna()
+    frame = phases_by_call(trace)
+    calls = frame.drop_duplicates("call_row")
+    names = calls["delegate"].dropna()
     if delegate is not None and delegate not in set(names):
-        raise OptionError("delegate", delegate, f"one of {sorted(set(names.map(str)))}")
+        raise OptionError("delegate", delegate, f"one of {sorted(set(names))}")
     if delegate is None and len(names):
         delegate = str(names.value_counts().index[0])
-    calls = calls[calls["run_id"] == delegate].sort_values("start_ns", kind="stable")
-    number = {int(row): at for at, row in enumerate(calls.index)}
-    inside = spans[(spans["kind"] == "phase") & spans["parent"].isin(list(number))]
+    frame, calls = frame[frame["delegate"] == delegate], calls[calls["delegate"] == delegate]
     figure = _figure(f"Phases per call of {_label(delegate or 'delegates')} (host time)", height)
-    scale, unit = _scale(calls["dur_ns"])
-    x = list(range(len(calls)))
-    covered = np.zeros(len(calls))
-    order = inside.groupby("name", observed=True)["start_ns"].min().sort_values().index
-    for at, name in enumerate(order):
-        some = inside[inside["name"] == name]
-        y = np.zeros(len(calls))
-        np.add.at(y, some["parent"].map(number).to_numpy(), some["dur_ns"].to_numpy())
-        covered += y
+    scale, unit = _scale(calls["call_dur_ns"])
+    phases_in_order = [name for name in frame["phase"].unique() if name != UNATTRIBUTED]
+    for at, name in enumerate([*phases_in_order, UNATTRIBUTED]):
+        rows = frame[frame["phase"] == name]
+        rest = name == UNATTRIBUTED
         figure.add_bar(
-            x=x,
-            y=y / scale,
-            name=_label(name),
-            marker_color=HOST[at % len(HOST)],
-            customdata=[duration(value) for value in y],
+            x=rows["call"].tolist(),
+            y=(rows["dur_ns"] / scale).tolist(),
+            name="outside phases" if rest else _label(name),
+            marker_color="#c3cad2" if rest else HOST[at % len(HOST)],
+            customdata=[duration(value) for value in rows["dur_ns"]],
             hovertemplate="call %{x}: %{customdata} host time<extra>%{fullData.name}</extra>",
         )
-    rest = np.maximum(calls["dur_ns"].to_numpy() - covered, 0)
-    figure.add_bar(
-        x=x,
-        y=rest / scale,
-        name="outside phases",
-        marker_color="#c3cad2",
-        customdata=[duration(value) for value in rest],
-        hovertemplate="call %{x}: %{customdata} host time<extra>outside phases</extra>",
-    )
     if calls.empty:
         _say_nothing(figure, "no delegate calls were recorded: profile(level='phases') does")
     figure.update_layout(barmode="stack", bargap=0.15)

@@ -15,6 +15,7 @@ from torchtrt_viz.errors import MissingDependencyError, OptionError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.picture import write_svg
 from torchtrt_viz.scene import assets
+from torchtrt_viz.scene.chosen import chosen_events, instants_of
 from torchtrt_viz.scene.scene import Rows, Scene
 from torchtrt_viz.scene.service import Service
 from torchtrt_viz.widgets.static_form import KeepsStaticForm, kept_id
@@ -63,7 +64,7 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
     Attributes
     ----------
     selection : pandas.DataFrame
-        The spans that are selected in the widget, as rows of ``trace.spans``.
+        The events that are selected in the widget, as rows of ``trace.spans``.
     view : tuple of int
         Start and end of what is in sight, in ns on the trace's own base.
 
@@ -157,26 +158,20 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The selected spans: rows of ``trace.spans`` (with their index), none when nothing is selected.
+        """The selected events, as many as the widget says: rows of ``trace.spans``, with their index.
 
-        A box selects every span on its lanes that touches its time, whole. Events without a duration are not
-        spans and left out; see `selected_instants`.
+        A box selects every event on its lanes that touches its time, whole. Where instants are among them,
+        they are rows as well, without a duration, and a first column ``event`` ("span", "instant") says whose
+        index a row has; `selected_instants` gives them as rows of ``trace.instants``.
         """
-        return self.scene.frame(self._selected_rows())
+        return chosen_events(self.scene, self._selected_rows())
 
     @property
     def selected_instants(self) -> pd.DataFrame:
         """The selected events without a duration: rows of ``trace.instants``."""
         import pandas as pd
 
-        rows = np.sort(self._selected_rows())
-        frames = []
-        for block in self.scene.blocks:
-            low, high = np.searchsorted(rows, [block.begin, block.end])
-            if block.frame == "instants":
-                frames.append(
-                    self.scene.parts[block.part].trace.instants.iloc[block.frame_rows(rows[low:high])]
-                )
+        frames = [frame for _, frame in instants_of(self.scene, self._selected_rows())]
         if not frames:
             return self.scene.parts[0].trace.instants.iloc[:0]
         return frames[0] if len(frames) == 1 else pd.concat(frames)
@@ -187,16 +182,14 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
             return np.array([int(selected["row"])], np.int64)
         if selected.get("kind") == "box":
             known = len(self.scene.lane_track)
-            lanes = [lane for lane in map(int, selected["lanes"]) if 0 <= lane < known]
-            drawn = np.array([lane for lane in lanes if not self.scene.lane_is_cover[lane]], np.int32)
-            origin = self.scene.origin_ns
-            return self.scene.index.rows(origin + int(selected["t0"]), origin + int(selected["t1"]), drawn)
+            lanes = {lane for lane in map(int, selected["lanes"]) if 0 <= lane < known}
+            return self.scene.rows_within(int(selected["t0"]), int(selected["t1"]), lanes)
         return np.empty(0, np.int64)
 
     def select(
         self, start_ns: int | None = None, end_ns: int | None = None, tracks: str | None = None
     ) -> pd.DataFrame:
-        """Select the spans between two times, on the tracks whose label contains ``tracks``; return them.
+        """Select the events between two times, on the tracks whose label contains ``tracks``; return them.
 
         Without arguments nothing is selected.
         """
@@ -274,10 +267,12 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
                     "with several traces, highlight() needs a frame with a column 'part', as w.selection has"
                 )
             found = [
-                self.scene.scene_rows(what.index[what["part"] == part.label].to_numpy(), number)
+                self._part_rows(what[what["part"] == part.label], number)
                 for number, part in enumerate(self.scene.parts)
             ]
             return np.concatenate(found)
+        if "event" in getattr(what, "columns", ()):
+            return self._part_rows(what, 0)
         rows = np.asarray(list(what) if index is None else index)
         if rows.dtype.kind not in "iu" and len(rows):
             raise TypeError(
@@ -285,6 +280,18 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
                 f"column 'name'; got an index of {rows.dtype}"
             )
         return self.scene.scene_rows(rows.astype(np.int64))
+
+    def _part_rows(self, what: pd.DataFrame, part: int) -> Rows:
+        """Translate rows of a selection of one trace; instants are told by the column ``event``."""
+        if "event" not in what.columns:
+            return self.scene.scene_rows(what.index.to_numpy(), part)
+        instant = (what["event"] == "instant").to_numpy()
+        return np.concatenate(
+            [
+                self.scene.scene_rows(what.index[~instant].to_numpy(), part),
+                self.scene.scene_rows(what.index[instant].to_numpy(), part, "instants"),
+            ]
+        )
 
     def _spans_named(self, names: Any) -> pd.DataFrame:
         wanted = {name for name, hit in zip(self.scene.names, names, strict=True) if hit}

@@ -17,9 +17,12 @@ from torchtrt_viz.analysis.device.operator_tables import operators
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["summary"]
+
+_LARGEST = 2**63 - 1
 
 
 @returns(SUMMARY)
@@ -46,12 +49,15 @@ def summary(trace: TraceData) -> pd.DataFrame:
     dur = spans["dur_ns"].to_numpy()
     rows: list[tuple[str, str, Any, str, str]] = []
 
-    def add(section: str, item: str, value: object, unit: str, note: str = "") -> None:
+    def add(section: str, item: str, value: int | None, unit: str, note: str = "") -> None:
+        if value is not None and value > _LARGEST:  # times of a damaged file
+            value, note = None, f"{value} {unit}, more than a column holds"
         rows.append((section, item, pd.NA if value is None else value, unit, note))
 
     sources = trace.meta["sources"]
-    add("capture", "format", trace.meta["format"], "", "made-up data" if trace.meta["synthetic"] else "")
-    add("capture", "source", str(sources[0]) if len(sources) == 1 else len(sources) or None, "file")
+    made_up = ", made-up data" if trace.meta["synthetic"] else ""
+    add("capture", "format", None, "", f"{trace.meta['format']}{made_up}")
+    add("capture", "source", len(sources) or None, "files", str(sources[0]) if len(sources) == 1 else "")
     add("capture", "rank", trace.meta["rank"], "rank")
     add("capture", "length", trace.duration_ns, "ns", "first start to last end of everything measured")
     add("capture", "spans", len(spans), "spans")
@@ -61,7 +67,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
         ("ticks", "numbers of a clock or unit that the file does not name: in no sum"),
     ):
         add("capture", f"{timing} records", _some(among(spans["timing"], (timing,))), "spans", note)
-    add("capture", "iterations", _distinct(spans["iteration"].to_numpy()), "iterations")
+    add("capture", "iterations", _distinct(filled(spans["iteration"])), "iterations")
 
     method = outermost(parent, among(spans["kind"], ("method",)) & host)
     add("host", "threads", thread_count(trace) or None, "threads")
@@ -129,7 +135,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
         {
             "section": [row[0] for row in rows],
             "item": [row[1] for row in rows],
-            "value": pd.Series([row[2] for row in rows], dtype=object),
+            "value": pd.array([row[2] for row in rows], dtype="Int64"),
             "unit": [row[3] for row in rows],
             "note": [row[4] for row in rows],
         }

@@ -13,13 +13,10 @@ SUMMARY = FrameSchema(
         text("section", "capture, host, gpu, delegates, engines or warnings"),
         text("item", "what is counted"),
         Column(
-            "value",
-            "object",
-            "the number (or text); NA when nothing of the sort was collected",
-            "as in the unit column",
+            "value", "Int64", "the number; NA when nothing of the sort was collected", "as in the unit column"
         ),
         text("unit", "ns, or what is counted"),
-        text("note", "how to read it; empty when it needs no words"),
+        text("note", "how to read it, or the text where it is no number; empty when it needs no words"),
     ),
     "one row per total of a capture; host and GPU figures stand in sections of their own and are never added",
 )

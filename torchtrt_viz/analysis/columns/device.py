@@ -107,7 +107,7 @@ IDLE_GAPS = FrameSchema(
         ns("dur_ns", "how long it was"),
         Column("cause", "category", _CAUSE),
         count("next_row", "row of trace.spans of the work that ended the gap"),
-        count("launch_row", "row of the host span that launched it; -1 unknown"),
+        count("launch_row", "row of the host span that launched it; NA unknown", "Int64"),
     ),
     "one row per gap between pieces of device work, with its cause",
 )
@@ -246,8 +246,8 @@ CRITICAL_PATH = FrameSchema(
         Column("segment", "category", _SEGMENT),
         text("domain", _WAITED_FOR),
         text("name", "kernel, synchronising call, or thread"),
-        count("row", "row of trace.spans of the kernel or call; -1 for stretches of a thread"),
-        count("track", "row of trace.tracks; -1 when no thread was busy"),
+        count("row", "row of trace.spans of the kernel or call; NA for stretches of a thread", "Int64"),
+        count("track", "row of trace.tracks; NA when no thread was busy", "Int64"),
         ns("start_ns", "start on the trace's base"),
         ns("dur_ns", "length; the lengths sum to that of the whole stretch"),
         count(

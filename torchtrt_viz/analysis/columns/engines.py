@@ -14,6 +14,7 @@ __all__ = [
     "LAYERS",
     "ORCHESTRATION",
     "PHASES",
+    "PHASES_BY_CALL",
     "PROVENANCE",
     "REFORMATS",
 ]
@@ -115,6 +116,19 @@ PHASES = FrameSchema(
     "one row per delegate and phase of its calls",
 )
 
+PHASES_BY_CALL = FrameSchema(
+    "phases_by_call",
+    (
+        text("delegate", "the instance (run_id of its spans)"),
+        count("call", "number of the call among the delegate's, in the order of time, from 0"),
+        count("call_row", "row of trace.spans of the call"),
+        text("phase", "name of the phase; `(outside its phases)` for the rest"),
+        ns("dur_ns", "host time of the phase in this call"),
+        ns("call_dur_ns", "host time of the call"),
+    ),
+    "one row per call of a delegate and phase of it",
+)
+
 LAYERS = FrameSchema(
     "layers",
     (
@@ -174,8 +188,10 @@ DELEGATE_GAPS = FrameSchema(
     (
         text("after", "delegate before the gap; `(start)` at the start of the method"),
         text("before", "delegate after the gap; `(end)` at the end of the method"),
-        count("method_row", "row of trace.spans of the method's execution; -1 for calls outside any"),
-        count("iteration", "iteration of the execution; -1 unknown", "int32"),
+        count(
+            "method_row", "row of trace.spans of the method's execution; NA for calls outside any", "Int64"
+        ),
+        count("iteration", "iteration of the execution; NA unknown", "Int32"),
         ns("start_ns", "when the gap began, on the trace's base"),
         ns("dur_ns", "its length on the host"),
         ns("operators_ns", "the part in which operators ran on the host"),
@@ -273,7 +289,7 @@ ENGINE_LINT = FrameSchema(
     "engine_lint",
     (
         text("engine", "the engine"),
-        count("position", "place of the layer in it; -1 for findings about the whole engine"),
+        count("position", "place of the layer in it; NA for findings about the whole engine", "Int64"),
         text("layer", "name of the layer"),
         text(
             "rule",

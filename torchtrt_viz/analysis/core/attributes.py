@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.masks import among, choice, names_matching, strings
+from torchtrt_viz.model.optional_ints import MISSING, filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["ATTRIBUTES", "attribute"]
@@ -165,8 +166,12 @@ def _track(trace: TraceData, rows: Ints) -> Objects:
 def _column(name: str) -> Callable[[TraceData, Ints], Objects]:
     def read(trace: TraceData, rows: Ints) -> Objects:
         column = trace.spans[name]
-        values = strings(column) if hasattr(column, "cat") else column.to_numpy()
-        out: Objects = values[rows]
+        if hasattr(column, "cat"):
+            texts: Objects = strings(column)[rows]
+            return texts
+        numbers = filled(column)[rows]
+        out = numbers.astype(object)
+        out[numbers == MISSING] = None
         return out
 
     return read

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pandas as pd
 
+from torchtrt_viz.model.optional_ints import parts
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["kept"]
@@ -74,11 +76,23 @@ def kept(
 
 
 def _same(before: pd.Series, now: pd.Series) -> bool:
+    if isinstance(now.array, pd.arrays.IntegerArray) and isinstance(before.array, pd.arrays.IntegerArray):
+        return _same_numbers(before, now)
     if not isinstance(now.dtype, pd.CategoricalDtype) or not isinstance(before.dtype, pd.CategoricalDtype):
         return before.equals(now)
     mine, theirs = before.cat.categories, now.cat.categories
     same_names = mine is theirs or (mine.dtype == theirs.dtype and mine.equals(theirs))
     return same_names and _codes(before).equals(_codes(now))
+
+
+def _same_numbers(before: pd.Series, now: pd.Series) -> bool:
+    """Compare nullable columns; pandas compares, and copies, only what is not missing: many times slower."""
+    (mine, missing), (theirs, missing_then) = parts(before), parts(now)
+    if mine.dtype != theirs.dtype or not np.array_equal(mine, theirs):
+        return False
+    if missing is None or missing_then is None:
+        return missing is missing_then
+    return np.array_equal(missing, missing_then)
 
 
 def _codes(column: pd.Series) -> pd.Series[Any]:

@@ -12,6 +12,7 @@ from torchtrt_viz.analysis.core.cache import kept
 from torchtrt_viz.analysis.core.device_work import INPUTS, DeviceWork, device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.masks import among, ints, measured
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Launches", "launches", "operators_of"]
@@ -56,7 +57,7 @@ def launches(trace: TraceData, work: DeviceWork | None = None) -> Launches:
 
 def _launches(trace: TraceData, work: DeviceWork) -> Launches:
     spans = trace.spans
-    correlation = spans["correlation"].to_numpy()
+    correlation = filled(spans["correlation"])
     candidates = np.flatnonzero(
         (correlation > 0)
         & among(spans["domain"], ("host",))
@@ -87,7 +88,7 @@ def operators_of(trace: TraceData, found: Launches, is_operator: NDArray[np.bool
     out = np.where(found.host >= 0, above[found.host], -1)
     missing = out < 0
     if missing.any():
-        external = trace.spans["external_id"].to_numpy()
+        external = filled(trace.spans["external_id"])
         candidates = np.flatnonzero(is_operator & (external > 0))
         wanted = external[found.work.row[missing]]
         by_id = _lookup(wanted, external[candidates], candidates)
@@ -118,8 +119,7 @@ def _lookup(wanted: Ints, keys: Ints, rows: Ints) -> Ints:
 
 def _flow_sources(trace: TraceData) -> Ints:
     out = np.full(len(trace.spans), -1, np.int64)
-    source = trace.flows["source"].to_numpy()
-    target = trace.flows["target"].to_numpy()
+    source, target = filled(trace.flows["source"]), filled(trace.flows["target"])
     known = (source >= 0) & (target >= 0)
     source, target = source[known], target[known]
     host = (among(trace.spans["domain"], ("host",)) & measured(trace))[source]

@@ -13,6 +13,7 @@ from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, ints, measured, strings
 from torchtrt_viz.analysis.core.tables import text
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["iteration_of", "iterations", "steady", "warmup_length"]
@@ -42,7 +43,7 @@ def iterations(trace: TraceData) -> pd.DataFrame:
     start = ints(spans["start_ns"])
     dur = spans["dur_ns"].to_numpy()
     rows, of = _units(trace)
-    number = spans["iteration"].to_numpy()[rows].astype(np.int64)
+    number = filled(spans["iteration"])[rows]
     frame = pd.DataFrame(
         {"of": text(of), "iteration": number, "row": rows, "start_ns": start[rows], "dur_ns": dur[rows]}
     )
@@ -99,7 +100,7 @@ def iteration_of(trace: TraceData) -> Ints:
     [-1, 0, 1, 2, 3]
     """
     spans = trace.spans
-    out = spans["iteration"].to_numpy().astype(np.int64)
+    out = filled(spans["iteration"]).copy()
     listed = iterations(trace)
     if (out >= 0).any() or len(listed) == 0 or listed["of"].nunique() > 1:
         return out

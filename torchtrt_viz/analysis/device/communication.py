@@ -19,6 +19,7 @@ from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, text
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["KINDS", "collectives", "kind_of"]
@@ -173,7 +174,7 @@ def _parameter_rows(trace: TraceData, rows: Ints) -> Ints:
     host = found.host[position[rows]]
     above = nearest(host_nesting(trace).parent, params)
     out = np.where(host >= 0, above[np.maximum(host, 0)], -1)
-    external = spans["external_id"].to_numpy()
+    external = filled(spans["external_id"])
     by_id = {int(external[row]): int(row) for row in np.flatnonzero(params) if external[row] > 0}
     for index in np.flatnonzero(out < 0):
         out[index] = by_id.get(int(external[rows[index]]), -1)

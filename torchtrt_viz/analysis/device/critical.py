@@ -27,7 +27,7 @@ from torchtrt_viz.analysis.core.intervals import merge
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, codes, ends, ints, measured, names_matching, strings
 from torchtrt_viz.analysis.core.steps import iterations
-from torchtrt_viz.analysis.core.tables import order, percent, text
+from torchtrt_viz.analysis.core.tables import integers, order, percent, text
 from torchtrt_viz.analysis.core.waiting import wait_mask
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
@@ -410,8 +410,8 @@ def _frame(pieces: list[tuple[str, int, int, int, int, bool]], trace: TraceData)
             "segment": pd.Categorical(segment, categories=list(SEGMENTS)),
             "domain": text(["host" if name in on_host else "gpu" for name in segment]),
             "name": text(named),
-            "row": row,
-            "track": track,
+            "row": integers(row, row >= 0),
+            "track": integers(track, track >= 0),
             "start_ns": table[:, 2],
             "dur_ns": table[:, 3] - table[:, 2],
             "presumed": np.array([piece[5] for piece in pieces], dtype=bool),

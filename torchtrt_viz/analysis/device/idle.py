@@ -59,7 +59,7 @@ def idle_gaps(trace: TraceData, *, level: str = "stream", kernel_wait_ns: int = 
             "dur_ns": found.dur,
             "cause": pd.Categorical.from_codes(found.cause, categories=pd.Index(CAUSES)),
             "next_row": found.row,
-            "launch_row": found.host,
+            "launch_row": integers(found.host, found.host >= 0),
         }
     )
 

@@ -21,6 +21,7 @@ from torchtrt_viz.analysis.core.masks import among, codes, measured
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.schema import KINDS
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -222,7 +223,7 @@ def _kernel_attribute(trace: TraceData, found: Any, name: str) -> Any:
     if name == "stream":
         return trace.tracks["label"].to_numpy(dtype=object)[work.track]
     if name == "iteration":
-        return trace.spans["iteration"].to_numpy()[work.row]
+        return filled(trace.spans["iteration"])[work.row]
     if name == "operator":
         spans = trace.spans
         is_operator = among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",))

@@ -17,6 +17,7 @@ from torchtrt_viz.analysis.core.masks import among, ends, ints, measured
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.optional_ints import filled, optional_ints
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["delegate_gaps", "orchestration"]
@@ -100,13 +101,15 @@ def delegate_gaps(trace: TraceData, *, sort: str | None = None, top: int | None 
     copies = device_work(trace)
     copying = cover(copies.busy("copy", "fill"), begin, stop)
     within_rows = np.array(method_row, np.int64)
-    iteration = spans["iteration"].to_numpy()
+    iteration = filled(spans["iteration"])
     frame = pd.DataFrame(
         {
             "after": text(after),
             "before": text(before),
-            "method_row": within_rows,
-            "iteration": np.where(within_rows >= 0, iteration[np.maximum(within_rows, 0)], -1),
+            "method_row": integers(within_rows, within_rows >= 0),
+            "iteration": optional_ints(
+                np.where(within_rows >= 0, iteration[np.maximum(within_rows, 0)], -1).astype(np.int32)
+            ),
             "start_ns": begin,
             "dur_ns": stop - begin,
             "operators_ns": operators_ns,

@@ -145,7 +145,7 @@ def engine_lint(trace: TraceData) -> pd.DataFrame:
             rows.append(
                 {
                     "engine": run_id,
-                    "position": -1,
+                    "position": pd.NA,
                     "layer": "",
                     "rule": "no names",
                     "finding": f"built with profiling verbosity {info.verbosity}: types, shapes and kernels "
@@ -173,7 +173,7 @@ def engine_lint(trace: TraceData) -> pd.DataFrame:
         rows, columns=["engine", "position", "layer", "rule", "finding", "remedy", "mean_ns", "pct"]
     )
     frame = frame.assign(
-        position=frame["position"].astype("int64"),
+        position=frame["position"].astype("Int64"),
         mean_ns=floats(frame["mean_ns"].to_numpy(dtype=np.float64)),
         pct=floats(frame["pct"].to_numpy(dtype=np.float64)),
         **{name: text(frame[name].to_list()) for name in ("engine", "layer", "rule", "finding", "remedy")},

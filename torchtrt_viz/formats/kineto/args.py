@@ -33,7 +33,6 @@ class FileEvents:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._native = native("kineto")
         self._stamp = source.stamp()
 
     def read(self, offsets: NDArray[np.int64]) -> list[dict[str, Any]]:
@@ -58,7 +57,7 @@ class FileEvents:
         if not len(offsets):
             return np.zeros(0, np.int32), []
         wanted, positions = np.unique(offsets, return_inverse=True)
-        codes, texts = self._native.argument_texts(list(self._texts(wanted)), key)
+        codes, texts = native("kineto").argument_texts(list(self._texts(wanted)), key)
         return codes[positions.ravel()], texts
 
     def _texts(self, wanted: NDArray[np.int64]) -> Iterator[bytes]:
@@ -91,7 +90,7 @@ class FileEvents:
         while True:
             block = os.pread(descriptor, size, first)
             last = len(block) < size
-            texts = self._native.events_at(block, first, offsets[offsets < first + len(block)], last)
+            texts = native("kineto").events_at(block, first, offsets[offsets < first + len(block)], last)
             whole = texts.index(None) if None in texts else len(texts)
             if whole or last or size > _LONGEST_EVENT:
                 break
@@ -128,7 +127,7 @@ class FileEvents:
 
     def _within(self, held: bytes, base: int, offsets: NDArray[np.int64], last: bool) -> Any:
         inside = offsets[(offsets >= base) & (offsets < base + len(held))]
-        texts = self._native.events_at(held, base, inside, last)
+        texts = native("kineto").events_at(held, base, inside, last)
         whole = texts.index(None) if None in texts else len(texts)
         yield from texts[:whole]
         if last:
@@ -147,7 +146,7 @@ class FileEvents:
                 event = None
         if event is None:
             try:
-                event = json.loads(self._native.normalize(text, _DEEPEST))
+                event = json.loads(native("kineto").normalize(text, _DEEPEST))
             except (ValueError, RecursionError):
                 return {}
         return event if isinstance(event, dict) else {}

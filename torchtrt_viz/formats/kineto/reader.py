@@ -220,7 +220,7 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
             "synthetic": meta.get("synthetic", False),
             "base_ns": base_ns,
             "clock": clock,
-            "rank": rank,
+            "rank": None if rank < 0 else rank,
             "warnings": options.warnings,
             "events": found["events"],
             "categories": found["categories"],

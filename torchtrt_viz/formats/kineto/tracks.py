@@ -130,6 +130,7 @@ def tracks_frame(
             "domain": ["gpu" if kind == "stream" else "host" for kind, *_ in lanes],
             "process": [identity(lane[1]) for lane in lanes],
             "thread": [identity(lane[2]) for lane in lanes],
+            "process_name": [labels.processes.get(lane[1], ("", "", None))[0] or None for lane in lanes],
             "device": pd.array(devices, dtype="Int32"),
             "rank": rank,
             "sort_index": _sort_indices(lanes, labels),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.perfetto.accounting import accounting_of, unread_in_words
 from torchtrt_viz.formats.perfetto.codes import distinct_codes
 from torchtrt_viz.formats.perfetto.own_fields import OwnMetadata, read_own
@@ -27,7 +28,6 @@ from torchtrt_viz.model.trace_data import TraceData
 if TYPE_CHECKING:
     import pandas as pd
 
-    from torchtrt_viz.formats.io.options import LoadOptions
     from torchtrt_viz.formats.io.source import Source
     from torchtrt_viz.formats.producers.rules import Place
 
@@ -72,12 +72,7 @@ def read_trace(source: Source, options: LoadOptions) -> TraceData:
     TraceFormatError
         When no packet of it is whole.
     """
-    data = source.read()
-    if options.progress is not None:
-        options.progress(len(data), len(data))
-    head = data[:_HEAD_BYTES]
-    decoded = native("perfetto").decode(unpack(data, source.name, options))
-    del data
+    decoded, head = _decode(source, options)
     problems = decoded.problems()
     if decoded.packets == problems.get("damaged_packet", (0, 0))[0]:  # 0 of 0 included
         _refuse_named(head, source)
@@ -97,6 +92,15 @@ def read_trace(source: Source, options: LoadOptions) -> TraceData:
         else:
             options.repaired(found)
     return _Frames(decoded, source, options).trace()
+
+
+def _decode(source: Source, options: LoadOptions) -> tuple[Any, bytes]:
+    """Return the decoder that holds the whole trace, and the first bytes as stored."""
+    data = source.read()
+    if options.progress is not None:
+        options.progress(len(data), len(data))
+    head = data[:_HEAD_BYTES]
+    return native("perfetto").decode(unpack(data, source.name, options)), head
 
 
 def _refuse_foreign(decoded: Any, head: bytes, source: Source) -> None:
@@ -177,6 +181,7 @@ class _Frames:
         points = place(self._instants, self._strings, places)
         row_of, tracks = self._tracks(placed.domain, points.domain, places)
         spans = self._span_frame(row_of, shift, placed)
+        kept = _Decoded(self._source, self._decoded)
         flows = self._decoded.flows()
         count = len(flows["id"])
         frames = {
@@ -194,10 +199,8 @@ class _Frames:
         return TraceData(
             **frames,
             tracks=tracks,
-            args=_Arguments(
-                self._decoded.span_arguments, len(placed.kind), [] if own is None else own.aggregates
-            ),
-            instant_args=_Arguments(self._decoded.instant_arguments, len(points.kind), []),
+            args=_Arguments(kept, "span_arguments", len(placed.kind), [] if own is None else own.aggregates),
+            instant_args=_Arguments(kept, "instant_arguments", len(points.kind), []),
             meta={
                 "format": "perfetto",
                 "sources": [self._source.name],
@@ -453,24 +456,57 @@ def _stacked(frame: pd.DataFrame, extra: pd.DataFrame) -> pd.DataFrame:
         elif name == "start_ns":
             columns[name] = pd.concat([frame[name].astype("Int64"), extra[name]], ignore_index=True).array
         else:
-            columns[name] = np.concatenate([np.asarray(above), np.asarray(below)])
+            columns[name] = pd.concat([frame[name], extra[name]], ignore_index=True).array
     return pd.DataFrame(columns)
+
+
+class _Decoded:
+    """The decoder; a copy elsewhere (pickle) is decoded there once more, when somebody asks."""
+
+    def __init__(self, source: Source, decoder: Any) -> None:
+        self._source = source
+        self._stamp = source.stamp()
+        self._decoder = decoder
+
+    def read(self, what: str, rows: np.ndarray) -> Iterable[bytes]:
+        """Return the arguments of rows, as JSON.
+
+        Raises
+        ------
+        TraceFormatError
+            When the file is gone, or not the one that was loaded any more.
+        """
+        if self._decoder is None:
+            if self._source.stamp() != self._stamp:
+                raise TraceFormatError(
+                    "the file has changed since the trace was loaded",
+                    path=self._source.name,
+                    hint="Load it again",
+                )
+            self._decoder, _ = _decode(self._source, LoadOptions())
+        found: Iterable[bytes] = getattr(self._decoder, what)(rows)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_decoder": None}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Decoded:
+        return self  # nothing of it changes
 
 
 class _Arguments:
     """Arguments on demand: from the decoder, and for aggregate rows from the metadata."""
 
-    def __init__(
-        self, read: Callable[[np.ndarray], Iterable[bytes]], count: int, aggregates: list[dict[str, Any]]
-    ) -> None:
-        self._read = read
+    def __init__(self, decoded: _Decoded, what: str, count: int, aggregates: list[dict[str, Any]]) -> None:
+        self._decoded = decoded
+        self._what = what
         self._count = count
         self._aggregates = aggregates
 
     def read(self, rows: np.ndarray) -> list[dict[str, Any]]:
         """Return one mapping per row."""
         placed = rows < self._count
-        texts = iter(self._read(np.ascontiguousarray(rows[placed], dtype=np.int64)))
+        texts = iter(self._decoded.read(self._what, np.ascontiguousarray(rows[placed], dtype=np.int64)))
         out: list[dict[str, Any]] = []
         for row, native_row in zip(rows, placed, strict=True):
             if native_row:

@@ -11,6 +11,7 @@ import orjson
 
 from torchtrt_viz.formats.perfetto.writer_args import plain
 from torchtrt_viz.formats.perfetto.writer_layout import Layout, clean, layout
+from torchtrt_viz.model.optional_ints import filled
 
 if TYPE_CHECKING:
     from torchtrt_viz.model.trace_data import TraceData
@@ -103,8 +104,8 @@ def _events(trace: TraceData, plan: Layout, with_args: bool) -> Iterator[dict[st
         spans["domain"].astype(object),
         spans["start_ns"].to_numpy(dtype=np.int64).tolist(),
         spans["dur_ns"].to_numpy(dtype=np.int64).tolist(),
-        spans["correlation"].tolist(),
-        spans["external_id"].tolist(),
+        filled(spans["correlation"]).tolist(),
+        filled(spans["external_id"]).tolist(),
         details,
         strict=True,
     )
@@ -169,7 +170,7 @@ def _flows(trace: TraceData, plan: Layout, lanes: list[tuple[int, int]]) -> Iter
     place[plan.placed] = np.arange(len(plan.placed))
     starts = trace.spans["start_ns"].iloc[plan.placed].to_numpy(dtype=np.int64)
     for number, (name, source, target) in enumerate(
-        zip(trace.flows["name"], trace.flows["source"], trace.flows["target"], strict=True)
+        zip(trace.flows["name"], filled(trace.flows["source"]), filled(trace.flows["target"]), strict=True)
     ):
         if source < 0 or target < 0 or place[source] < 0 or place[target] < 0:
             continue

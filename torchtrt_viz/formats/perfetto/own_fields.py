@@ -135,8 +135,9 @@ def _track(track: dict[str, Any]) -> dict[str, Any]:
         "process": _name(track.get("process")),
         "thread": _name(track.get("thread")),
         "device": whole(track.get("device"), -(2**31), 2**31),
-        "rank": _number(track.get("rank")),
+        "rank": whole(track.get("rank"), 0, 2**31),
         "sort_index": _int(track.get("sort_index")) or 0,
+        "process_name": text(track.get("process_name")),
     }
 
 
@@ -169,9 +170,10 @@ def _domain(entry: dict[str, Any]) -> str | None:
     return None if value is None else value if value in schema.DOMAINS else "host"
 
 
-def _name(value: object) -> str | int | None:
-    """Return a process or thread as its producer named it: a number, or text."""
-    return value if isinstance(value, str) else _int(value)
+def _name(value: object) -> str | None:
+    """Return a process or thread as its producer named it; earlier versions wrote numbers as numbers."""
+    number = None if isinstance(value, str) else _int(value)
+    return value if isinstance(value, str) else None if number is None else str(number)
 
 
 def _int(value: object) -> int | None:

@@ -15,6 +15,7 @@ from torchtrt_viz.formats.perfetto.writer_args import encode_annotations, plain
 from torchtrt_viz.formats.perfetto.writer_layout import Layout, clean, layout
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.nesting import nest_observed
+from torchtrt_viz.model.optional_ints import filled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,9 +197,9 @@ class _Export:
                 [spans["start_ns"].to_numpy(dtype=np.int64), unfinished["ts_ns"].to_numpy(dtype=np.int64)]
             ),
             "dur_ns": np.concatenate([spans["dur_ns"].to_numpy(dtype=np.int64), none]),
-            "correlation": np.concatenate([spans["correlation"].to_numpy(dtype=np.int64), none]),
-            "external_id": np.concatenate([spans["external_id"].to_numpy(dtype=np.int64), none]),
-            "iteration": np.concatenate([spans["iteration"].to_numpy(dtype=np.int32), none.astype(np.int32)]),
+            "correlation": np.concatenate([filled(spans["correlation"]), none]),
+            "external_id": np.concatenate([filled(spans["external_id"]), none]),
+            "iteration": np.concatenate([filled(spans["iteration"]).astype(np.int32), none.astype(np.int32)]),
             "run": np.concatenate([runs.codes(spans["run_id"]), none.astype(np.int32)]),
         }
 
@@ -240,7 +241,7 @@ class _Export:
         new_row[self._plan.placed] = np.arange(len(self._plan.placed))
 
         def rows(column: str) -> np.ndarray:
-            old = flows[column].to_numpy(dtype=np.int64)
+            old = filled(flows[column])
             return np.where(old >= 0, new_row[old], -1) if len(new_row) else np.full(len(old), -1, np.int64)
 
         return {"source": rows("source"), "target": rows("target")}

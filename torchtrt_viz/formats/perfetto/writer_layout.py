@@ -10,6 +10,7 @@ import numpy as np
 
 from torchtrt_viz._native import native
 from torchtrt_viz.model import schema
+from torchtrt_viz.model.places import process_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,13 +106,15 @@ def _groups(tracks: pd.DataFrame) -> tuple[list[Group], list[int]]:
     pids: set[int] = set()
     for _, track in tracks.iterrows():
         gpu = track["domain"] == "gpu"
-        rank = int(track["rank"])
+        rank = -1 if pd.isna(track["rank"]) else int(track["rank"])
         process = None if pd.isna(track["process"]) else clean(track["process"])
+        said = process_label(process, track.get("process_name"))
+        said = None if said is None else clean(said)
         device = None if pd.isna(track["device"]) else int(track["device"])
         place: Any = device if gpu and device is not None else process
         key = (gpu, rank, type(place).__name__, place)
         if key not in known:
-            name = _group_name(gpu, process, device)
+            name = _group_name(gpu, said, device)
             if rank >= 0:
                 name = f"rank {rank}: {name}"
             pid = _free_id(None if gpu else process, pids)

@@ -433,7 +433,7 @@ export class LocalIndex {
     const found = new Map();
     let events = 0;
     for (const lane of lanes) {
-      const [from, to] = this.#inSight(lane, t0, t1 + 1e-6);
+      const [from, to] = this.#inSight(lane, t0, t1 + 1); // whole nanoseconds: what starts at t1 counts
       for (let i = from; i < to; i++) {
         /** @type {[number, number, number]} */
         const entry = found.get(this.name[i]) ?? [this.name[i], 0, 0];
