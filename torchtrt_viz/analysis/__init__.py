@@ -18,6 +18,7 @@ Host and device:
 `graph_launches`
 `queue_length`, `queue_summary`,            how much work waits between them
 `blocked_on_full_queue`
+`phases_by_call`                            what each call of a delegate consists of
 `delegate_gaps`, `orchestration`            what happens between delegates
 `provenance`                                which events lead back to the model
 `critical_path`, `critical_path_summary`    what the end waited for, back to the beginning
