@@ -32,6 +32,7 @@ from torchtrt_viz.analysis.engine.layer_table import layers
 from torchtrt_viz.analysis.engine.lint import engine_lint, reformats
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.schema import DOMAINS
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -325,7 +326,7 @@ def _delegates(trace: TraceData) -> Iterator[Finding]:
     rows = np.flatnonzero(calls.call)
     part, names = pd.factorize(calls.instance[rows])
     took = trace.spans["dur_ns"].to_numpy()[rows]
-    lead = leader(part, took, trace.spans["iteration"].to_numpy()[rows].astype(np.int64), len(names))
+    lead = leader(part, took, filled(trace.spans["iteration"])[rows], len(names))
     if not lead.certain:
         return
     inside = phases(trace)
@@ -415,7 +416,7 @@ def _leading_layer(trace: TraceData, engine: Any, table: pd.DataFrame) -> Lead:
         total = table["total_ns"].to_numpy(dtype=np.int64)
         return leader(np.arange(len(total)), total, np.full(len(total), -1, np.int64), len(total))
     used, part = np.unique(codes(spans["name"])[rows], return_inverse=True)
-    number = spans["iteration"].to_numpy()[rows].astype(np.int64)
+    number = filled(spans["iteration"])[rows]
     return leader(part.reshape(-1), spans["dur_ns"].to_numpy()[rows], number, len(used))
 
 

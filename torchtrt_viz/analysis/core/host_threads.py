@@ -21,6 +21,7 @@ from torchtrt_viz.analysis.core.flatten import sweep
 from torchtrt_viz.analysis.core.intervals import length, merge
 from torchtrt_viz.analysis.core.masks import among, ints, measured
 from torchtrt_viz.model.nesting import nest_observed
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["HostNesting", "exclusive_times", "host_nesting", "os_threads", "thread_count"]
@@ -71,7 +72,7 @@ def os_threads(trace: TraceData) -> Ints:
     process = [_known(value) for value in tracks["process"]]
     thread = [_known(value) for value in tracks["thread"]]
     kind = tracks["type"].astype(object).to_list()
-    ranks = tracks["rank"].to_numpy()
+    ranks = filled(tracks["rank"])
     several = len(np.unique(ranks[ranks >= 0])) > 1
     rank = ranks.tolist() if several else [0] * len(tracks)
     host = among(tracks["domain"], ("host",))

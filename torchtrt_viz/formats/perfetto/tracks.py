@@ -174,7 +174,7 @@ class TrackTable:
             "type": "stream" if streams else _TYPES[kind],
             "process": (f"{process} {pid}" if process else str(pid)) if pid >= 0 else None,
             "process_name": (process or None) if pid >= 0 else None,
-            "thread": lane,
+            "thread": None if lane is None else str(lane),
             "device": device,
             "sort_index": names.number("order", index),
         }
