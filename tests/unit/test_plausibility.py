@@ -142,3 +142,19 @@ def test_the_report_of_a_marked_trace_is_written(tmp_path: Path) -> None:
 
 def test_timings_are_documented() -> None:
     assert "implausible" in tv.schema.TIMINGS
+
+
+def test_instants_and_counters_of_another_clock_are_told_too(tmp_path: Path) -> None:
+    base = 50 * 365 * DAY_US
+    events = [
+        *queue(3, base=base),
+        {"ph": "i", "name": "mark", "pid": 9, "tid": 9, "ts": 5},
+        {"ph": "i", "name": "mark", "pid": 9, "tid": 9, "ts": base},
+        {"ph": "C", "name": "used", "pid": 9, "ts": 0, "args": {"bytes": 1}},
+        {"ph": "C", "name": "used", "pid": 9, "ts": base, "args": {"bytes": 2}},
+    ]
+    trace = load_events(tmp_path, events)
+    assert implausible(trace) == []
+    assert trace.instants["state"].tolist() == ["invalid", "instant"]
+    assert trace.counters["value"].tolist() == [2]
+    assert warned(trace) == 2

@@ -42,6 +42,7 @@ _BEYOND = 10
 """A device's span is marked that lasts this many times everything else, and ends after it."""
 
 _MEASURED, _IMPLAUSIBLE = schema.TIMINGS.index("measured"), schema.TIMINGS.index("implausible")
+_INVALID = schema.STATES.index("invalid")
 _WORK = tuple(schema.KINDS.index(kind) for kind in ("kernel", "memcpy", "memset", "communication"))
 _HOST, _GPU = schema.DOMAINS.index("host"), schema.DOMAINS.index("gpu")
 
@@ -64,12 +65,21 @@ def mark_implausible(trace: TraceData) -> list[Repair]:
     start = spans["start_ns"].to_numpy(dtype=np.int64, na_value=0)[rows]
     dur = spans["dur_ns"].to_numpy()[rows]
     bad = np.zeros(len(rows), bool)
-    kept = _recording(start)
-    if kept is not None:
-        low, high = kept
-        bad = (start < low) | (start > high)
-        repairs.append(_apart(bad, start, dur, kept, path))
-        _mark_instants(trace, low, high)
+    low, high = _recording(start)
+    bad = (start < low) | (start > high)
+    if bad.any():
+        repairs.append(_apart(bad, start, dur, (low, high), path))
+    others = _mark_instants(trace, low, high) + _leave_out_counters(trace, low, high)
+    if others:
+        repairs.append(
+            Repair(
+                "implausible_time",
+                f"{others} instants and values of counters have the times of another clock: the instants are "
+                "marked invalid, the values are left out",
+                path,
+                count=others,
+            )
+        )
     track = spans["track"].to_numpy()[rows]
     kind = spans["kind"].cat.codes.to_numpy()[rows]
     domain = spans["domain"].cat.codes.to_numpy()[rows]
@@ -87,16 +97,16 @@ def mark_implausible(trace: TraceData) -> list[Repair]:
     return repairs
 
 
-def _recording(start: Ints) -> tuple[int, int] | None:
-    """Return first and last start of the largest group of spans; None when all lie together."""
-    if int(start.max()) - int(start.min()) < _APART_NS:
-        return None
+def _recording(start: Ints) -> tuple[int, int]:
+    """Return first and last start of the largest group of spans that lie together."""
+    first, last = int(start.min()), int(start.max())
+    if last - first < _APART_NS:
+        return first, last
     ordered = np.sort(start)
     gaps = np.flatnonzero(np.diff(ordered) >= _APART_NS)
-    if not len(gaps):
-        return None
     edges = np.concatenate([[0], gaps + 1, [len(ordered)]])
-    largest = int(np.argmax(np.diff(edges)))
+    sizes = np.diff(edges)
+    largest = int(np.flatnonzero(sizes == sizes.max())[-1])  # of two, the later: zero is no time
     return int(ordered[edges[largest]]), int(ordered[edges[largest + 1] - 1])
 
 
@@ -189,16 +199,34 @@ def _mark(trace: TraceData, rows: Ints, bad: Mask, timing: NDArray[np.integer[An
     trace.__dict__.pop("measured", None)
 
 
-def _mark_instants(trace: TraceData, low: int, high: int) -> None:
+def _mark_instants(trace: TraceData, low: int, high: int) -> int:
+    """Mark as invalid the instants of another clock; returns their number."""
     instants = trace.instants
-    if instants.empty:
-        return
-    at = instants["ts_ns"].to_numpy(dtype=np.int64, na_value=low)
-    away = (at < low - _APART_NS) | (at > high + _APART_NS)
+    away = _away(instants["ts_ns"], low, high)
+    codes = instants["state"].cat.codes.to_numpy()
+    away &= codes != _INVALID
     if away.any():
-        codes = instants["state"].cat.codes.to_numpy().copy()
-        codes[away] = schema.STATES.index("invalid")
-        instants["state"] = pd.Categorical.from_codes(codes, categories=instants["state"].cat.categories)
+        changed = np.where(away, np.int8(_INVALID), codes)
+        instants["state"] = pd.Categorical.from_codes(changed, categories=instants["state"].cat.categories)
+    return int(away.sum())
+
+
+def _leave_out_counters(trace: TraceData, low: int, high: int) -> int:
+    """Leave out values of counters of another clock, which have no column to say so; returns their number."""
+    away = _away(trace.counters["ts_ns"], low, high)
+    count = int(away.sum())
+    if count:
+        trace.counters = trace.counters[~away].reset_index(drop=True)
+        accounting = trace.meta.get("accounting")
+        if accounting is not None:
+            accounting["rows"]["counters"] = len(trace.counters)
+            accounting["counter_values_left_out"] = count  # one event may have several values
+    return count
+
+
+def _away(times: pd.Series, low: int, high: int) -> Mask:
+    at = times.to_numpy(dtype=np.int64, na_value=low)
+    return np.asarray((at < low - _APART_NS) | (at > high + _APART_NS))
 
 
 def _apart(bad: Mask, start: Ints, dur: Ints, kept: tuple[int, int], path: str | None) -> Repair:
