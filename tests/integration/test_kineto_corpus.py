@@ -311,7 +311,7 @@ def test_every_event_is_accounted_for(pair: Pair) -> None:
     if "/broken/" in pair.name:
         pytest.skip("its end is lost, so that nothing else can read it")
     opened = gzip.open if pair.name.endswith(".gz") else open
-    with opened(SHARED / pair.name, "rb") as stream:
+    with opened(CORPUS / pair.name, "rb") as stream:
         raw = json.load(stream)
     events = raw["traceEvents"] if isinstance(raw, dict) else raw
     phases = Counter(str(event.get("ph")) for event in events)

@@ -124,7 +124,8 @@ def delegates(
     layer &= ~among(spans["timing"], ("implausible",))
     layers = _sum_of(group_of, dur, layer, groups.size)
     # the device's time of a whole call has a measured duration, whatever is known of its place
-    placed = among(spans["timing"], ("measured",)) | (among(spans["kind"], ("phase",)) & timed(trace))
+    of_phases = among(spans["kind"], ("phase",)) & among(spans["timing"], ("modeled", "aggregate"))
+    placed = among(spans["timing"], ("measured",)) | of_phases
     # what lies inside another piece of the same track is part of it
     device = outermost(spans["parent"].to_numpy(), among(spans["domain"], ("gpu",)) & placed & ~layer)
     gpu = _sum_of(group_of, dur, device, groups.size)
