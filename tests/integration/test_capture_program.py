@@ -9,6 +9,7 @@ import threading
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.support import etdump_raw
@@ -183,7 +184,7 @@ def test_executorchs_inspector_agrees(demo, programs, tmp_path):
     for row, (name, iteration, dur) in enumerate(
         zip(spans["name"], spans["iteration"], spans["dur_ns"], strict=True)
     ):
-        if iteration >= 0:
+        if pd.notna(iteration):
             event_id = ids[row] if isinstance(ids[row], str) else name
             by_id.setdefault((event_id, instructions[row]), []).append(int(dur))
     compared = 0

@@ -283,7 +283,7 @@ def test_steps_number_host_and_device_work(corpus: Path) -> None:
     }
     kernels = spans[(spans["domain"] == "gpu") & (spans["correlation"] >= 0)]
     assert (kernels["iteration"] == kernels["correlation"].map(launched)).all()
-    assert (kernels["iteration"] >= 0).all()
+    assert kernels["iteration"].notna().all()
 
 
 def test_environment_of_a_trace_goes_nowhere(tmp_path: Path) -> None:

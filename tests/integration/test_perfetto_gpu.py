@@ -101,7 +101,7 @@ def test_stages_are_spans_of_their_queue(read):
     assert first["api"] == "CUDA"
     assert first["render_stage_category"] == "compute"
     assert second["shader"] == "main"
-    assert (trace.spans["correlation"] == -1).all()  # nothing submitted them that the file knows
+    assert trace.spans["correlation"].isna().all()  # nothing submitted them that the file knows
     assert codes(trace) == {}
 
 
@@ -227,7 +227,7 @@ def test_work_of_one_id_in_two_sequences_belongs_to_no_call(read):
         + stage(100, 50, event=1, queue=1, stage=2, sequence=3)
     )
     assert len(trace.flows) == 0
-    assert (trace.spans["correlation"] == -1).all()
+    assert trace.spans["correlation"].isna().all()
 
 
 def test_submissions_of_vulkan(read):
