@@ -360,7 +360,10 @@ def minimap(scene: Scene, width: int = _MINIMAP_WIDTH) -> tuple[NDArray[np.float
 
 
 def aggregates(scene: Scene, limit: int = MAX_AGGREGATES) -> dict[str, Any]:
-    """Return the records without a place on the time axis, longest first, and how many there are."""
+    """Return the records without a place on the time axis, longest first, and how many there are.
+
+    Those are sums over calls, times that cannot be true, and numbers in an unknown unit: ``timing`` says it.
+    """
     rows: list[dict[str, Any]] = []
     total = 0
     for number, part in enumerate(scene.parts):
@@ -375,7 +378,8 @@ def aggregates(scene: Scene, limit: int = MAX_AGGREGATES) -> dict[str, Any]:
                     "part": number,
                     "name": str(record["name"]),
                     "kind": str(record["kind"]),
-                    "domain": str(record["domain"]),
+                    "domain": "" if record["domain"] not in schema.DOMAINS else str(record["domain"]),
+                    "timing": str(record["timing"]),
                     "dur": int(record["dur_ns"]),
                     "track": str(labels[track]) if 0 <= track < len(labels) else "",
                 }

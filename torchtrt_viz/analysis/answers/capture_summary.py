@@ -63,7 +63,8 @@ def summary(trace: TraceData) -> pd.DataFrame:
     add("capture", "spans", len(spans), "spans")
     for timing, note in (
         ("aggregate", "sums over calls: no place on a time axis"),
-        ("modeled", "real durations at most: their places on the time axis are not real"),
+        ("modeled", "their places on the time axis are computed, or they repeat other rows"),
+        ("implausible", "recorded, and cannot be true: in no sum"),
         ("ticks", "numbers of a clock or unit that the file does not name: in no sum"),
     ):
         add("capture", f"{timing} records", _some(among(spans["timing"], (timing,))), "spans", note)

@@ -5,7 +5,7 @@ import { duration, quantity, roundStep } from "./format.js";
 import { rgb } from "./theme.js";
 
 /** @import { Rows } from "./rows.js" */
-/** @import { AggregateRow, Box, Counters, CounterRow, Extent, LaneRow, Link, Row, Section, Theme } from "./types.js" */
+/** @import { Aggregate, AggregateRow, Box, Counters, CounterRow, Extent, LaneRow, Link, Row, Section, Theme } from "./types.js" */
 /** @import { Known, View } from "./view.js" */
 
 /**
@@ -467,14 +467,25 @@ function counter(context, scene, row, y) {
 function aggregate(context, scene, row, y) {
   const { theme } = scene;
   const { record, most } = row;
-  const side = theme[record.domain] ?? theme.host;
-  const width = Math.max(2, (record.dur / most) * scene.width * 0.45);
+  const side = theme[record.domain || "host"] ?? theme.host;
+  const width = record.timing === "ticks" ? 2 : Math.max(2, (record.dur / most) * scene.width * 0.45);
   context.fillStyle = side.fill[0];
   context.fillRect(8, y + 3, width, row.height - 6);
   hatch(context, 8, y + 3, width, row.height - 6, side.edge);
   context.fillStyle = theme.text;
-  const what = `${duration(record.dur)} ${record.domain === "gpu" ? "GPU" : "host"} time in all · ${record.kind}`;
+  const what = `${recorded(record)} · ${record.kind}`;
   context.fillText(ruler.fit(what, scene.width - width - 30), 8 + width + 8, y + row.height / 2 + 0.5);
+}
+
+/**
+ * What was recorded of something that has no place on the time axis.
+ * @param {Aggregate} record
+ * @returns {string}
+ */
+function recorded(record) {
+  if (record.timing === "ticks") return `${record.dur} in a unit that the file does not name`;
+  const time = `${duration(record.dur)} ${record.domain === "gpu" ? "GPU" : "host"} time`;
+  return record.timing === "implausible" ? `${time}, implausible: in no sum` : `${time} in all`;
 }
 
 /**

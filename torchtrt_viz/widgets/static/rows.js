@@ -15,7 +15,7 @@ const TITLES = {
   host: ["HOST", "durations are time on CPU threads"],
   gpu: ["GPU", "durations are time on the device"],
   counter: ["COUNTERS", "lowest and highest value per pixel"],
-  aggregate: ["SUMS", "totals over many calls: no place on the time axis, bars have a scale of their own"],
+  aggregate: ["SUMS", "no place on the time axis (totals over calls, times that cannot be true): bars have a scale of their own"],
 };
 
 /** @returns {Layout} */
@@ -202,9 +202,9 @@ export class Rows {
     const sums = this.info.aggregates;
     if (sums.total) {
       this.#add("section", { section: "aggregate", title: TITLES.aggregate });
-      const most = Math.max(1, ...sums.rows.map((record) => record.dur));
+      const most = Math.max(1, ...sums.rows.map((record) => (record.timing === "ticks" ? 0 : record.dur)));
       sums.rows.forEach((record, at) => this.#add("aggregate", { section: "aggregate", record, most, at }));
-      if (sums.total > sums.rows.length) this.#add("note", { section: "aggregate", text: `${sums.total - sums.rows.length} shorter sums are not listed` });
+      if (sums.total > sums.rows.length) this.#add("note", { section: "aggregate", text: `${sums.total - sums.rows.length} shorter ones are not listed` });
     }
     this.laneRows = this.rows.filter((row) => row.type === "lane");
   }

@@ -32,7 +32,9 @@ export interface Aggregate {
   part: number;
   name: string;
   kind: string;
-  domain: Section;
+  /** "" where it is unknown. */
+  domain: Section | "";
+  timing: string;
   dur: number;
   track: string;
 }
