@@ -192,7 +192,7 @@ LOADERS: dict[str, Callable[[str], Result]] = {
 
 #: Modules to import before the clock starts.
 PREPARE: dict[str, list[str]] = {
-    "torchtrt_viz": ["pandas", "torchtrt_viz.formats.kineto.reader"],
+    "torchtrt_viz": ["pandas", "torchtrt_viz.files", "torchtrt_viz.formats.kineto.reader"],
     "msgspec, typed": ["pandas", "msgspec"],
     "polars, schema": ["polars"],
     "orjson + pandas": ["pandas", "orjson"],
