@@ -43,7 +43,7 @@ _BEYOND = 10
 
 _MEASURED, _IMPLAUSIBLE = schema.TIMINGS.index("measured"), schema.TIMINGS.index("implausible")
 _INVALID = schema.STATES.index("invalid")
-_WORK = tuple(schema.KINDS.index(kind) for kind in ("kernel", "memcpy", "memset", "communication"))
+_IS_WORK = np.isin(schema.KINDS, ("kernel", "memcpy", "memset", "communication"))
 _HOST, _GPU = schema.DOMAINS.index("host"), schema.DOMAINS.index("gpu")
 
 
@@ -57,18 +57,20 @@ def mark_implausible(trace: TraceData) -> list[Repair]:
     """
     spans = trace.spans
     timing = spans["timing"].cat.codes.to_numpy()
-    rows = np.flatnonzero(timing == _MEASURED)
     path = trace.meta["sources"][0] if trace.meta["sources"] else None
     repairs: list[Repair] = []
-    if not len(rows):
+    if not len(spans):
         return repairs
-    start = spans["start_ns"].to_numpy(dtype=np.int64, na_value=0)[rows]
-    dur = spans["dur_ns"].to_numpy()[rows]
-    bad = np.zeros(len(rows), bool)
-    low, high = _recording(start)
-    bad = (start < low) | (start > high)
+    measured = timing == _MEASURED
+    start = spans["start_ns"].to_numpy(dtype=np.int64, na_value=0)
+    dur = spans["dur_ns"].to_numpy()
+    starts = start if measured.all() else start[measured]
+    if not len(starts):
+        return repairs
+    low, high = _recording(starts)
+    bad = measured & ((start < low) | (start > high))
     if bad.any():
-        repairs.append(_apart(bad, start, dur, (low, high), path))
+        repairs.append(_apart(start[bad], dur[bad], (low, high), path))
     others = _mark_instants(trace, low, high) + _leave_out_counters(trace, low, high)
     if others:
         repairs.append(
@@ -80,20 +82,20 @@ def mark_implausible(trace: TraceData) -> list[Repair]:
                 count=others,
             )
         )
-    track = spans["track"].to_numpy()[rows]
-    kind = spans["kind"].cat.codes.to_numpy()[rows]
-    domain = spans["domain"].cat.codes.to_numpy()[rows]
-    work = np.flatnonzero((domain == _GPU) & np.isin(kind, _WORK) & ~bad)
+    domain = spans["domain"].cat.codes.to_numpy()
+    kind = spans["kind"].cat.codes.to_numpy()
+    work = np.flatnonzero((domain == _GPU) & _IS_WORK[kind] & measured & ~bad)
     if len(work):
-        launch = spans["correlation"].to_numpy(dtype=np.int64, na_value=-1)[rows[work]]
-        found = _outlasting(track[work], start[work], dur[work], launch)
-        found |= _beyond_everything(work, start, dur, domain, ~bad)
-        for queue in np.unique(track[work[found]]).tolist():
-            here = work[found & (track[work] == queue)]
+        track = spans["track"].to_numpy()[work]
+        launch = spans["correlation"].to_numpy(dtype=np.int64, na_value=-1)[work]
+        found = _outlasting(track, start[work], dur[work], launch)
+        found |= _beyond_everything(work, start, dur, (domain == _HOST) & measured & ~bad, (low, high))
+        for queue in np.unique(track[found]).tolist():
+            here = work[found & (track == queue)]
             repairs.append(_in_queue(trace, queue, start[here], dur[here], path))
         bad[work[found]] = True
     if bad.any():
-        _mark(trace, rows, bad, timing)
+        _mark(trace, bad, timing)
     return repairs
 
 
@@ -153,32 +155,30 @@ def _launches(launch: Ints, rows: Ints, until: Ints) -> Ints:
     return counts
 
 
-def _beyond_everything(
-    work: Ints, start: Ints, dur: Ints, domain: NDArray[np.integer[Any]], known: Mask
-) -> Mask:
+def _beyond_everything(work: Ints, start: Ints, dur: Ints, host: Mask, kept: tuple[int, int]) -> Mask:
     """Say which device spans last many times the whole recording, beyond the last end of the host's spans."""
-    host = known & (domain == _HOST)
-    if not host.any():
-        return np.zeros(len(work), bool)
-    end = start + dur
-    last = int(end[host].max())
-    first = int(start[known].min())
-    other = max(last, int(start[known].max())) - first
-    found: Mask = (end[work] > last) & (dur[work] > _BEYOND * max(other, 1))
-    if other <= 0 or found.sum() > max(2, int(_FEW * len(work))):
-        found[:] = False
-    return found
+    low, high = kept
+    out = np.zeros(len(work), bool)
+    lasted = dur[work]
+    if int(lasted.max()) <= _BEYOND * (high - low) or not host.any():
+        return out
+    last = int((start + dur)[host].max())
+    other = max(last, high) - low
+    found = ((start + dur)[work] > last) & (lasted > _BEYOND * max(other, 1))
+    if other > 0 and found.sum() <= max(2, int(_FEW * len(work))):
+        out = found
+    return out
 
 
-def _mark(trace: TraceData, rows: Ints, bad: Mask, timing: NDArray[np.integer[Any]]) -> None:
+def _mark(trace: TraceData, bad: Mask, timing: NDArray[np.integer[Any]]) -> None:
     """Set the timing, and nest the others on the tracks concerned as if the marked ones were not there."""
     spans = trace.spans
     codes = timing.copy()
-    codes[rows[bad]] = _IMPLAUSIBLE
+    codes[bad] = _IMPLAUSIBLE
     spans["timing"] = pd.Categorical.from_codes(codes, categories=spans["timing"].cat.categories)
     track = spans["track"].to_numpy()
     concerned = np.zeros(len(trace.tracks), bool)
-    concerned[track[rows[bad]]] = True
+    concerned[track[bad]] = True
     again = np.flatnonzero(concerned[track])
     start = spans["start_ns"].to_numpy(dtype=np.int64, na_value=0)
     parent, depth, own = nest_observed(
@@ -229,15 +229,15 @@ def _away(times: pd.Series, low: int, high: int) -> Mask:
     return np.asarray((at < low - _APART_NS) | (at > high + _APART_NS))
 
 
-def _apart(bad: Mask, start: Ints, dur: Ints, kept: tuple[int, int], path: str | None) -> Repair:
-    away = np.minimum(np.abs(start[bad] - kept[0]), np.abs(start[bad] - kept[1]))
+def _apart(start: Ints, dur: Ints, kept: tuple[int, int], path: str | None) -> Repair:
+    away = np.minimum(np.abs(start - kept[0]), np.abs(start - kept[1]))
     days = int(away.min()) // (86_400 * 10**9)
     return Repair(
         "implausible_time",
-        f"{int(bad.sum())} spans begin {days} days or more apart from the others: they have the times of "
-        f"another clock, and are left out of all sums ({_seconds(dur[bad])} recorded)",
+        f"{len(start)} spans begin {days} days or more apart from the others: they have the times of "
+        f"another clock, and are left out of all sums ({_seconds(dur)} recorded)",
         path,
-        count=int(bad.sum()),
+        count=len(start),
     )
 
 

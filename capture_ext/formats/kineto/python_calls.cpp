@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <ranges>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -65,7 +66,6 @@ void set_depths(Nesting& nesting) {
 CallEnds proven_ends(const Spans& spans, const std::vector<PythonCall>& calls) {
   CallEnds out;
   if (calls.empty()) return out;
-  const std::vector<std::uint32_t> caller = callers_of(spans, calls);
   const auto start = [&](std::uint32_t call) {
     return spans.start[static_cast<std::size_t>(calls[call].row)];
   };
@@ -73,6 +73,17 @@ CallEnds proven_ends(const Spans& spans, const std::vector<PythonCall>& calls) {
     const auto row = static_cast<std::size_t>(calls[call].row);
     return end_of(spans.start[row], spans.dur[row]);
   };
+  // The tracer gives all calls that are still open when the recording stops that moment for an end.
+  std::unordered_map<std::uint32_t, std::int64_t> stop;
+  for (std::uint32_t i = 0; i < calls.size(); ++i) {
+    std::int64_t& latest_end = stop.try_emplace(calls[i].process, end(i)).first->second;
+    latest_end = std::max(latest_end, end(i));
+  }
+  const bool any_open = std::ranges::any_of(
+      std::views::iota(0U, static_cast<std::uint32_t>(calls.size())),
+      [&](std::uint32_t i) { return calls[i].parent >= 0 && end(i) == stop.at(calls[i].process); });
+  if (!any_open) return out;
+  const std::vector<std::uint32_t> caller = callers_of(spans, calls);
   // Callers before their callees, the callees of one caller in the order of time.
   std::vector<std::uint32_t> order(calls.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -87,12 +98,6 @@ CallEnds proven_ends(const Spans& spans, const std::vector<PythonCall>& calls) {
     std::uint32_t& before = latest[caller[call]];
     if (before != kNoCaller) next[before] = call;
     before = call;
-  }
-  // The tracer gives all calls that are still open when the recording stops that moment for an end.
-  std::unordered_map<std::uint32_t, std::int64_t> stop;
-  for (std::uint32_t i = 0; i < calls.size(); ++i) {
-    std::int64_t& latest_end = stop.try_emplace(calls[i].process, end(i)).first->second;
-    latest_end = std::max(latest_end, end(i));
   }
   std::vector<std::int64_t> proven(calls.size());
   for (std::uint32_t i = 0; i < calls.size(); ++i) proven[i] = end(i);

@@ -86,6 +86,11 @@ def separate_ids(
         for lane, mark in zip(lanes, marks, strict=True)
     ]
     owner_of = np.array([owners.setdefault(key, len(owners)) for key in keys], np.int64)
+    if (
+        not any(marks)
+        and len({key for key, lane in zip(keys, lanes, strict=True) if lane[0] == "thread"}) < 2
+    ):
+        return Separated()  # one process gives all ids
     shift: dict[str, np.ndarray[Any, Any]] = {}
     ids = rows = 0
     for column, giver in _GIVERS.items():
@@ -146,11 +151,13 @@ def _separate(
     """Give each owner ids of its own; returns what was added by owner, ids and rows that nobody owns."""
     values = spans[column]
     shift = np.zeros(owners, np.int64)
-    known = values >= 0
-    host = known & (spans["kind"] == giver)
-    users = np.unique(owner_of[np.unique(spans["track"][host])])
+    host = (spans["kind"] == giver) & (values >= 0)
+    gives = np.zeros(len(owner_of), bool)
+    gives[spans["track"][host]] = True
+    users = np.unique(owner_of[gives])
     if len(users) < 2:
         return shift, 0, 0
+    known = values >= 0
     owner = owner_of[spans["track"]]
     pairs = np.unique(np.stack([values[host], owner[host]]), axis=1)
     several = np.unique(pairs[0][1:][pairs[0][1:] == pairs[0][:-1]])

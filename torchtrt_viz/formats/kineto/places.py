@@ -66,10 +66,12 @@ def place_events(
     Events of a lane that is derived are modeled whatever their category says. Returns how many events were
     placed, and how many are derived.
     """
-    if not any(place is not None for place in places) or not len(columns["track"]):
+    named = np.array([place is not None for place in places], bool)
+    rows = np.flatnonzero(named[columns["track"]]) if named.any() else np.zeros(0, np.int64)
+    if not len(rows):
         return 0, 0
-    track = columns["track"]
-    kind, domain = columns["kind"], columns["domain"]
+    track = columns["track"][rows]
+    kind, domain = columns["kind"][rows], columns["domain"][rows]
     of_lane = np.array([-1 if p is None or p.domain is None else p.domain for p in places], np.int8)[track]
     kind_of_lane = np.array([-1 if p is None or p.kind is None else p.kind for p in places], np.int8)[track]
     timing = np.array([MEASURED if p is None else p.timing for p in places], np.int8)[track]
@@ -80,11 +82,19 @@ def place_events(
     domain = np.where(changed | (derived & (of_lane >= 0)), of_lane.astype(domain.dtype), domain)
     categories, codes = names
     if changed.any():
-        kind = _by_name(kind, domain, changed, categories, codes)
-    columns["kind"], columns["domain"] = kind, domain
+        kind = _by_name(kind, domain, changed, categories, codes[rows])
+    columns["kind"] = _with(columns["kind"], rows, kind)
+    columns["domain"] = _with(columns["domain"], rows, domain)
     if derived.any():
-        columns["timing"] = timing
+        columns["timing"] = _with(np.full(len(columns["track"]), MEASURED, np.int8), rows, timing)
     return int(changed.sum()), int(derived.sum())
+
+
+def _with(column: NDArray[Any], rows: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    """Return the column with other values in some rows; the decoder's own array stays as it is."""
+    out = column.copy()
+    out[rows] = values
+    return out
 
 
 def _by_name(
