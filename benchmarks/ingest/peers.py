@@ -192,7 +192,14 @@ LOADERS: dict[str, Callable[[str], Result]] = {
 
 #: Modules to import before the clock starts.
 PREPARE: dict[str, list[str]] = {
-    "torchtrt_viz": ["pandas", "torchtrt_viz.files", "torchtrt_viz.formats.kineto.reader"],
+    # pandas imports the last two when it makes its first array of strings
+    "torchtrt_viz": [
+        "pandas",
+        "torchtrt_viz.files",
+        "torchtrt_viz.formats.kineto.reader",
+        "pyarrow.pandas_compat",
+        "pyarrow.vendored.version",
+    ],
     "msgspec, typed": ["pandas", "msgspec"],
     "polars, schema": ["polars"],
     "orjson + pandas": ["pandas", "orjson"],

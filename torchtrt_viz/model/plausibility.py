@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.nesting import nest_observed
+from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.repair import Repair
 
 if TYPE_CHECKING:
@@ -62,14 +63,16 @@ def mark_implausible(trace: TraceData) -> list[Repair]:
     if not len(spans):
         return repairs
     measured = timing == _MEASURED
-    start = spans["start_ns"].to_numpy(dtype=np.int64, na_value=0)
+    start = _times(spans["start_ns"], 0)
     dur = spans["dur_ns"].to_numpy()
     starts = start if measured.all() else start[measured]
     if not len(starts):
         return repairs
-    low, high = _recording(starts)
-    bad = measured & ((start < low) | (start > high))
-    if bad.any():
+    first, last = int(starts.min()), int(starts.max())
+    low, high = _recording(starts, first, last)
+    bad = np.zeros(len(start), bool)
+    if (low, high) != (first, last):
+        bad = measured & ((start < low) | (start > high))
         repairs.append(_apart(start[bad], dur[bad], (low, high), path))
     others = _mark_instants(trace, low, high) + _leave_out_counters(trace, low, high)
     if others:
@@ -83,13 +86,15 @@ def mark_implausible(trace: TraceData) -> list[Repair]:
             )
         )
     domain = spans["domain"].cat.codes.to_numpy()
-    kind = spans["kind"].cat.codes.to_numpy()
-    work = np.flatnonzero((domain == _GPU) & _IS_WORK[kind] & measured & ~bad)
+    work = np.flatnonzero(domain == _GPU)
+    kind = spans["kind"].cat.codes.to_numpy()[work]
+    work = work[_IS_WORK[kind] & measured[work] & ~bad[work]]
     if len(work):
         track = spans["track"].to_numpy()[work]
-        launch = spans["correlation"].to_numpy(dtype=np.int64, na_value=-1)[work]
+        launch = filled(spans["correlation"].iloc[work])
         found = _outlasting(track, start[work], dur[work], launch)
-        found |= _beyond_everything(work, start, dur, (domain == _HOST) & measured & ~bad, (low, high))
+        if int(dur[work].max()) > _BEYOND * (high - low):
+            found |= _beyond_everything(work, start, dur, (domain == _HOST) & measured & ~bad, (low, high))
         for queue in np.unique(track[found]).tolist():
             here = work[found & (track == queue)]
             repairs.append(_in_queue(trace, queue, start[here], dur[here], path))
@@ -99,9 +104,8 @@ def mark_implausible(trace: TraceData) -> list[Repair]:
     return repairs
 
 
-def _recording(start: Ints) -> tuple[int, int]:
+def _recording(start: Ints, first: int, last: int) -> tuple[int, int]:
     """Return first and last start of the largest group of spans that lie together."""
-    first, last = int(start.min()), int(start.max())
     if last - first < _APART_NS:
         return first, last
     ordered = np.sort(start)
@@ -160,7 +164,7 @@ def _beyond_everything(work: Ints, start: Ints, dur: Ints, host: Mask, kept: tup
     low, high = kept
     out = np.zeros(len(work), bool)
     lasted = dur[work]
-    if int(lasted.max()) <= _BEYOND * (high - low) or not host.any():
+    if not host.any():
         return out
     last = int((start + dur)[host].max())
     other = max(last, high) - low
@@ -180,7 +184,7 @@ def _mark(trace: TraceData, bad: Mask, timing: NDArray[np.integer[Any]]) -> None
     concerned = np.zeros(len(trace.tracks), bool)
     concerned[track[bad]] = True
     again = np.flatnonzero(concerned[track])
-    start = spans["start_ns"].to_numpy(dtype=np.int64, na_value=0)
+    start = _times(spans["start_ns"], 0)
     parent, depth, own = nest_observed(
         track[again],
         start[again],
@@ -224,8 +228,13 @@ def _leave_out_counters(trace: TraceData, low: int, high: int) -> int:
     return count
 
 
+def _times(column: pd.Series, missing: int) -> Ints:
+    """Return times as int64, without a copy where none can be missing."""
+    return column.to_numpy() if column.dtype == np.int64 else column.to_numpy(np.int64, na_value=missing)
+
+
 def _away(times: pd.Series, low: int, high: int) -> Mask:
-    at = times.to_numpy(dtype=np.int64, na_value=low)
+    at = _times(times, low)
     return np.asarray((at < low - _APART_NS) | (at > high + _APART_NS))
 
 

@@ -99,8 +99,8 @@ def separate_ids(
         rows += lost_rows
     groups = list(dict.fromkeys(mark for mark in marks if mark is not None))
     if len(groups) < 2:
-        working = spans["track"][spans["kind"] == _GIVERS["external_id"]]
-        return Separated(ids, rows, recorded=len(np.unique(owner_of[np.unique(working)])))
+        working = _owners_of(spans, spans["kind"] == _GIVERS["external_id"], owner_of)
+        return Separated(ids, rows, recorded=len(working))
     numbers = rank_numbers(groups)
     ranks = [
         MergedRank(
@@ -145,6 +145,15 @@ def ranks_in_args(
     return out if len(set(out.values())) > 1 else {}
 
 
+def _owners_of(
+    spans: dict[str, Any], rows: np.ndarray[Any, Any], owner_of: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Return the owners of the lanes on which the spans of ``rows`` (a mask) lie."""
+    lanes = np.zeros(len(owner_of), bool)
+    lanes[spans["track"][rows]] = True
+    return np.unique(owner_of[lanes])
+
+
 def _separate(
     spans: dict[str, Any], column: str, giver: int, owner_of: np.ndarray[Any, Any], owners: int
 ) -> tuple[np.ndarray[Any, Any], int, int]:
@@ -152,9 +161,7 @@ def _separate(
     values = spans[column]
     shift = np.zeros(owners, np.int64)
     host = (spans["kind"] == giver) & (values >= 0)
-    gives = np.zeros(len(owner_of), bool)
-    gives[spans["track"][host]] = True
-    users = np.unique(owner_of[gives])
+    users = _owners_of(spans, host, owner_of)
     if len(users) < 2:
         return shift, 0, 0
     known = values >= 0
