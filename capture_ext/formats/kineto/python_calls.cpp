@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -79,9 +78,10 @@ CallEnds proven_ends(const Spans& spans, const std::vector<PythonCall>& calls) {
     std::int64_t& latest_end = stop.try_emplace(calls[i].process, end(i)).first->second;
     latest_end = std::max(latest_end, end(i));
   }
-  const bool any_open = std::ranges::any_of(
-      std::views::iota(0U, static_cast<std::uint32_t>(calls.size())),
-      [&](std::uint32_t i) { return calls[i].parent >= 0 && end(i) == stop.at(calls[i].process); });
+  bool any_open = false;
+  for (std::uint32_t i = 0; i < calls.size() && !any_open; ++i) {
+    any_open = calls[i].parent >= 0 && end(i) == stop.at(calls[i].process);
+  }
   if (!any_open) return out;
   const std::vector<std::uint32_t> caller = callers_of(spans, calls);
   // Callers before their callees, the callees of one caller in the order of time.
