@@ -1,6 +1,10 @@
-"""Programs that the integration tests run; exported once, because an export takes seconds."""
+"""What several integration tests need: programs, exported once because an export takes seconds; readers."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,3 +39,19 @@ def demo(capture_module, tmp_path_factory):
     return SimpleNamespace(
         exported=exported, path=exported.path, module=module, inputs=inputs, expected=expected
     )
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Any]:
+    """Load bytes as one Perfetto file."""
+    import torchtrt_viz as tv
+    from torchtrt_viz.trace import Trace
+
+    def read_bytes(data: bytes, **options: Any) -> Trace:
+        path = tmp_path / "t.pftrace"
+        path.write_bytes(data)
+        trace = tv.load(path, **options)
+        assert isinstance(trace, Trace)
+        return trace
+
+    return read_bytes

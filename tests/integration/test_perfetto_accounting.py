@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import raw_perfetto
 from perfetto_gpu import counter_spec, counters, interned_gpu, specification, stage
@@ -34,18 +32,6 @@ from torchtrt_viz.formats.perfetto.packet_kinds import BOOKKEEPING, kind_of
 from torchtrt_viz.formats.perfetto.writer import write_perfetto
 from torchtrt_viz.loading.reading import read_source
 from torchtrt_viz.trace import Trace
-
-
-@pytest.fixture
-def read(tmp_path: Path):
-    def read_bytes(data: bytes, **options) -> Trace:
-        path = tmp_path / "t.pftrace"
-        path.write_bytes(data)
-        trace = load(path, **options)
-        assert isinstance(trace, Trace)
-        return trace
-
-    return read_bytes
 
 
 def codes(trace: Trace) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,18 +36,6 @@ from torchtrt_viz.formats.perfetto.sniff import looks_like_perfetto
 from torchtrt_viz.formats.perfetto.writer import write_perfetto
 from torchtrt_viz.loading.sniffing import sniff
 from torchtrt_viz.trace import Trace
-
-
-@pytest.fixture
-def read(tmp_path: Path):
-    def read_bytes(data: bytes, **options) -> Trace:
-        path = tmp_path / "t.pftrace"
-        path.write_bytes(data)
-        trace = load(path, **options)
-        assert isinstance(trace, Trace)
-        return trace
-
-    return read_bytes
 
 
 def rows(trace: Trace) -> list[tuple]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
-import pytest
 from perfetto_gpu import (
     COUNTERS,
     KERNELS,
@@ -32,18 +29,6 @@ from perfetto_messages import (
 
 from torchtrt_viz.files import load
 from torchtrt_viz.trace import Trace
-
-
-@pytest.fixture
-def read(tmp_path: Path):
-    def read_bytes(data: bytes, **options) -> Trace:
-        path = tmp_path / "t.pftrace"
-        path.write_bytes(data)
-        trace = load(path, **options)
-        assert isinstance(trace, Trace)
-        return trace
-
-    return read_bytes
 
 
 def codes(trace: Trace) -> dict[str, int]:

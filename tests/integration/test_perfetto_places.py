@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from perfetto_messages import BEGIN, END, annotation, event, mark, message, packet, process, thread, track
 
@@ -12,18 +10,6 @@ from torchtrt_viz.formats.perfetto.writer import write_perfetto
 from torchtrt_viz.formats.producers.rules import GPU, place_of
 from torchtrt_viz.model.schema import KINDS
 from torchtrt_viz.trace import Trace
-
-
-@pytest.fixture
-def read(tmp_path: Path):
-    def read_bytes(data: bytes, **options) -> Trace:
-        path = tmp_path / "t.pftrace"
-        path.write_bytes(data)
-        trace = load(path, **options)
-        assert isinstance(trace, Trace)
-        return trace
-
-    return read_bytes
 
 
 def codes(trace: Trace) -> dict[str, int]:

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.files import kind_of
-from torchtrt_viz.formats.io.foreign import Foreign, told_by_head
+from torchtrt_viz.formats.io.foreign import told_by_head
+from torchtrt_viz.formats.io.foreign_file import Foreign
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.stored import IN_MEMORY_BYTES
 from torchtrt_viz.formats.kineto.rank_header import RankHeader, read_rank_header

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats import recognise
-from torchtrt_viz.formats.io.foreign import Foreign, told_by_head
-from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.io.foreign import told_by_head
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.text_forms import decoded_head, encoding_of
 
@@ -42,9 +41,6 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
         )
     encoding = encoding_of(head)[0]
     text = head if encoding == "utf-8" else decoded_head(head).encode("utf-8", errors="replace")
-    protobuf = None if foreign is not None else foreign_protobuf(head, filename)
-    if protobuf is not None:
-        raise Foreign(protobuf.what, protobuf.hint).refused(name)
     foreign = foreign or told_by_head(text, filename)
     if foreign is not None:
         raise foreign.refused(name)

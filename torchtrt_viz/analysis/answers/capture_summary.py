@@ -13,7 +13,7 @@ from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting, thread_count
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, in_ns, measured, strings
-from torchtrt_viz.analysis.device.operator_tables import operators
+from torchtrt_viz.analysis.device.operator_tables import device_coverage
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.model.frame_docs import returns
@@ -103,7 +103,7 @@ def summary(trace: TraceData) -> pd.DataFrame:
     if not some:
         add("gpu", "busy time", None, "ns")
     else:
-        found = operators(trace, top=1).attrs
+        found = device_coverage(trace)
         add(
             "gpu",
             "work that no operator launched",

@@ -22,7 +22,7 @@ from torchtrt_viz.analysis.core.tables import floats, records
 from torchtrt_viz.analysis.core.waiting import wait_mask
 from torchtrt_viz.analysis.device.idle import idle_causes
 from torchtrt_viz.analysis.device.launch import launch_delays, launch_stats
-from torchtrt_viz.analysis.device.operator_tables import kernels, operators
+from torchtrt_viz.analysis.device.operator_tables import device_coverage, kernels, operators
 from torchtrt_viz.analysis.device.temporal import temporal_breakdown
 from torchtrt_viz.analysis.device.transfers import copies
 from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED, delegate_calls, delegates, phases
@@ -107,7 +107,7 @@ def explain(trace: TraceData, *, top: int = 3, min_pct: float = 3.0) -> pd.DataF
         }
     )
     frame = EXPLAIN.typed(frame)
-    known = operators(trace, top=1).attrs
+    known = device_coverage(trace)
     frame.attrs.update({key: known[key] for key in ("coverage", "device_unexplained_pct")})
     return frame
 
@@ -221,9 +221,9 @@ def _kernels(trace: TraceData) -> Iterator[Finding]:
 
 
 def _unexplained(trace: TraceData) -> Iterator[Finding]:
-    table = operators(trace, top=1)
-    found, pct = table.attrs, table.attrs["device_unexplained_pct"]
-    if not pct or not len(table):
+    found = device_coverage(trace)
+    pct = found["device_unexplained_pct"]
+    if not pct or not (among(trace.spans["kind"], ("operator",)) & measured(trace)).any():
         return  # of a recording without operators nobody expects it
     linked = launches(trace).host >= 0
     why = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.by_name import KERNELS, OPERATORS
 from torchtrt_viz.analysis.core.ancestry import nearest, recursive
 from torchtrt_viz.analysis.core.attributes import attribute
-from torchtrt_viz.analysis.core.device_work import CLASSES, device_label, device_work
+from torchtrt_viz.analysis.core.device_work import CLASSES, DeviceWork, device_label, device_work
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
 from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.humanize import duration
@@ -25,7 +25,7 @@ from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.schema import KINDS
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["kernels", "operators"]
+__all__ = ["device_coverage", "kernels", "operators"]
 
 Ints = NDArray[np.int64]
 
@@ -125,6 +125,20 @@ def _coverage(device_ns: int | None, unexplained_ns: int | None) -> dict[str, An
     }
 
 
+def device_coverage(trace: TraceData) -> dict[str, Any]:
+    """Return ``attrs`` of `operators`: how much of the device's time operators explain."""
+    spans = trace.spans
+    mask = among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",)) & measured(trace)
+    work = device_work(trace)
+    return _coverage_of(work, operators_of(trace, launches(trace, work), mask))
+
+
+def _coverage_of(work: DeviceWork, owner: Ints) -> dict[str, Any]:
+    if not len(work):
+        return _coverage(None, None)
+    return _coverage(int(work.dur.sum()), int(work.dur[owner < 0].sum()))
+
+
 def _device_sums(
     trace: TraceData, is_operator: NDArray[np.bool_], above: Ints, code: Ints, size: int
 ) -> tuple[Any, Any, dict[str, Any]]:
@@ -137,7 +151,7 @@ def _device_sums(
         return integers(np.zeros(size), False), integers(np.zeros(size), False), _coverage(None, None)
     owner = operators_of(trace, launches(trace, work), is_operator)
     known = owner >= 0
-    coverage = _coverage(int(work.dur.sum()), int(work.dur[~known].sum()))
+    coverage = _coverage_of(work, owner)
     dur, owner = work.dur[known], owner[known]
     direct = exact_sums(code[owner], dur, size)
     total = np.zeros(size, np.int64)

@@ -8,44 +8,12 @@ saves a search. The signatures are those of the formats' specifications and of `
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from functools import cache
 
-from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.foreign_file import Foreign
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
 
-__all__ = ["Foreign", "told_by_head"]
-
-
-@dataclass(frozen=True)
-class Foreign:
-    """What a file is.
-
-    Attributes
-    ----------
-    what
-        A noun phrase: "a Git LFS pointer".
-    hint
-        What to do, as a sentence without its full stop.
-    beside_traces
-        Whether profilers write such files, so that one in a folder is worth a warning.
-    in_place_of_a_trace
-        Whether it stands where a trace was meant to be: a pointer, an error page.
-    """
-
-    what: str
-    hint: str
-    beside_traces: bool = True
-    in_place_of_a_trace: bool = False
-
-    def refused(self, path: str) -> TraceFormatError:
-        """Return the error for a file that was to be read as a trace."""
-        return TraceFormatError(
-            "not a trace",
-            path=path,
-            offset=0,
-            expected="a trace: ETDump, trace-event JSON, Perfetto, TensorRT JSON or logs",
-            found=self.what,
-            hint=self.hint,
-        )
+__all__ = ["told_by_head"]
 
 
 _LOOKED_AT = 1 << 16
@@ -84,14 +52,6 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
             "a DVC pointer, not the file that it stands for",
             "Fetch the file itself: dvc pull",
             in_place_of_a_trace=True,
-        ),
-    ),
-    (
-        r"\x0a[\x80-\xff]{0,4}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12."
-        r"(?:/host:|/device:|Task Environment|/task|#Chip|#Host)",
-        Foreign(
-            "an XPlane profile (XSpace protobuf) of XLA, JAX or TensorFlow",
-            "It is not read: load the *.trace.json.gz beside it, or convert it with xprof (trace_viewer)",
         ),
     ),
     (
@@ -176,14 +136,6 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
     (
         r"GGUF[\x01-\x0f]\x00\x00\x00",
         Foreign("a model in GGUF", _NO_TRACE, False),
-    ),
-    (
-        r"\x08[\x01-\x0f]\x12[\x01-\x40][\w.\- ]{1,64}[\s\S]*?(?:\x1a|:|B\x04)",
-        Foreign("an ONNX model", _NO_TRACE, False),
-    ),
-    (
-        r"\x0a[\x02-\x06]\x08.\x10.\x0a?",
-        Foreign("a pprof profile", "It holds samples and no timeline: open it with pprof"),
     ),
     (
         _HTML + r"[\s\S]*?(?:trace-data|systrace|linuxPerfData)",
@@ -322,13 +274,6 @@ _ENDINGS: tuple[tuple[tuple[str, ...], Foreign], ...] = (
         ),
     ),
     ((".ncu-rep", ".nvvp", ".nvprof"), Foreign("a report of NVIDIA's profilers (by its name)", _NO_TRACE)),
-    (
-        (".xplane.pb", ".xplane.pb.gz"),
-        Foreign(
-            "an XPlane profile (by its name) of XLA, JAX or TensorFlow",
-            "It is not read: load the *.trace.json.gz beside it, or convert it with xprof (trace_viewer)",
-        ),
-    ),
     ((".pt", ".pth", ".ckpt"), Foreign("a checkpoint or program of torch (by its name)", _NO_TRACE, False)),
     ((".pt2",), Foreign("an exported program (.pt2)", "Run it under tv.profile()", False)),
     ((".pte",), Foreign("an ExecuTorch program (.pte)", "Run it: tv.Program(path)", False)),
@@ -339,9 +284,13 @@ _ENDINGS: tuple[tuple[tuple[str, ...], Foreign], ...] = (
     ((".pb",), Foreign("a protobuf of another kind (by its name)", _NO_TRACE)),
 )
 
-_FIRST_COMPILED = tuple((re.compile(pattern.encode("latin-1"), re.DOTALL), it) for pattern, it in _FIRST)
-_LATER_COMPILED = tuple((re.compile(pattern.encode("latin-1")), it) for pattern, it in _LATER)
-_GRAPH_DEF = Foreign("a TensorFlow GraphDef (a program)", _NO_TRACE)
+
+@cache
+def _compiled(surely: bool) -> tuple[tuple[re.Pattern[bytes], Foreign], ...]:
+    """Return the patterns, compiled when the first file is asked about."""
+    if surely:
+        return tuple((re.compile(pattern.encode("latin-1"), re.DOTALL), it) for pattern, it in _FIRST)
+    return tuple((re.compile(pattern.encode("latin-1")), it) for pattern, it in _LATER)
 
 
 def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign | None:
@@ -356,36 +305,16 @@ def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign
     """
     head = head[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf")
     name = filename.lower()
-    if head[:4] == b"PK\x03\x04":  # the name says more than the container
-        return next((it for endings, it in _ENDINGS if name.endswith(endings)), _of_content(head, surely))
-    found = _of_content(head, surely)
-    if found is _GRAPH_DEF and name.endswith(".xplane.pb"):
-        return replace(
-            found, what="an XPlane profile by its name, a TensorFlow GraphDef (a program) by its content"
-        )
-    if found is not None or surely:
+    by_name = next((it for endings, it in _ENDINGS if name.endswith(endings)), None)
+    if head[:4] == b"PK\x03\x04" and by_name is not None:  # the name says more than the container
+        return by_name
+    found = _first_match(head, surely=True)
+    if found is None and (not surely or foreign_protobuf(head) is not None):
+        found = foreign_protobuf(head, filename)
+    if found is not None or surely or not head:
         return found
-    return next((it for endings, it in _ENDINGS if name.endswith(endings)), None) if head else None
+    return _first_match(head, surely=False) or by_name
 
 
-def _of_content(head: bytes, surely: bool) -> Foreign | None:
-    for pattern, it in _FIRST_COMPILED:
-        if pattern.match(head):
-            return it
-    if _is_graph_def(head):
-        return _GRAPH_DEF
-    if surely:
-        return None
-    return next((it for pattern, it in _LATER_COMPILED if pattern.match(head)), None)
-
-
-def _is_graph_def(head: bytes) -> bool:
-    """Whether the first field is a NodeDef: a name and, behind it, the name of an operation."""
-    found = re.match(rb"\x0a([\x02-\x7f]|[\x80-\xff][\x01-\x7f])\x0a([\x01-\x7f])", head)
-    if found is None:
-        return False
-    end = found.end() + found[2][0]
-    name, rest = head[found.end() : end], head[end : end + 2]
-    if not re.fullmatch(rb"[A-Za-z0-9.^][\w.\-/\\]*", name) or len(rest) < 2 or rest[0] != 0x12:
-        return False
-    return re.fullmatch(rb"_?[A-Z]\w*", head[end + 2 : end + 2 + rest[1]]) is not None
+def _first_match(head: bytes, *, surely: bool) -> Foreign | None:
+    return next((it for pattern, it in _compiled(surely) if pattern.match(head)), None)

@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from torchtrt_viz.formats.io.foreign_file import Foreign
+
 __all__ = [
     "FIXED32",
     "FIXED64",
     "LENGTH",
     "VARINT",
-    "Foreign",
     "Wire",
     "fields",
     "foreign_protobuf",
@@ -26,26 +27,17 @@ __all__ = [
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 
 
-@dataclass(frozen=True)
-class Foreign:
-    """A file of somebody else.
-
-    Attributes
-    ----------
-    what
-        Its name, for "found: ...".
-    hint
-        What to do to get a trace.
-    """
-
-    what: str
-    hint: str
-
-
 _XPLANE = Foreign(
     "an XPlane of jax.profiler or TensorFlow's profiler (XSpace)",
     "jax.profiler writes the same recording as *.trace.json.gz beside it "
     "(plugins/profile/<run>/): load that, or open the XPlane in xprof or TensorBoard",
+)
+
+
+_PPROF = Foreign(
+    "a pprof profile (samples of call stacks, without a time axis)",
+    "Open it with pprof; to see times, record a trace (torch.profiler, Perfetto, py-spy with --format "
+    "chrometrace)",
 )
 
 
@@ -197,12 +189,14 @@ def _of_numbers(head: bytes) -> Foreign | None:
                         "a Perfetto trace configuration",
                         "It says what to record: run perfetto -c CONFIG -o trace.pftrace and load the trace",
                     )
-        return Foreign(
-            "a pprof profile (samples of call stacks, without a time axis)",
-            "Open it with pprof; to see times, record a trace (torch.profiler, Perfetto, py-spy with "
-            "--format chrometrace)",
-        )
-    return None
+        return _PPROF
+    # nothing but messages of two numbers: a profile's types of values, which are strings' numbers
+    first = _first(head)
+    pairs = first is not None and [field.number for field in fields(first.content) if field is not None] == [
+        1,
+        2,
+    ]
+    return _PPROF if pairs else None
 
 
 def _of_versions(head: bytes, filename: str) -> Foreign | None:

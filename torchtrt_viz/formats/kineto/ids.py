@@ -86,11 +86,6 @@ def separate_ids(
         for lane, mark in zip(lanes, marks, strict=True)
     ]
     owner_of = np.array([owners.setdefault(key, len(owners)) for key in keys], np.int64)
-    if (
-        not any(marks)
-        and len({key for key, lane in zip(keys, lanes, strict=True) if lane[0] == "thread"}) < 2
-    ):
-        return Separated()  # one process gives all ids
     shift: dict[str, np.ndarray[Any, Any]] = {}
     ids = rows = 0
     for column, giver in _GIVERS.items():

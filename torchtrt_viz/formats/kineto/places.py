@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.formats.producers.categories import CATEGORIES, OTHER
-from torchtrt_viz.formats.producers.rules import GPU, MEASURED, Place, places_of
+from torchtrt_viz.formats.producers.rules import GPU, MEASURED, Place, columns_of, places_of
 from torchtrt_viz.formats.producers.work_names import kind_on_device, kind_on_host
 from torchtrt_viz.model.schema import KINDS
 
 if TYPE_CHECKING:
     from torchtrt_viz.formats.kineto.tracks import Labels, Lane
 
-__all__ = ["Placed", "lane_places", "place_events", "unsaid_events"]
+__all__ = ["lane_places", "place_events", "unsaid_events"]
 
 _OTHER = OTHER[0]
 _KERNEL = KINDS.index("kernel")
-
-
-@dataclass(frozen=True)
-class Placed:
-    """What the names of rows change: nothing of it is there where no name says anything.
-
-    Attributes
-    ----------
-    places
-        By lane, None where the names say nothing.
-    events
-        How many spans got their domain or kind from names.
-    derived
-        How many spans stand on rows that repeat or sum up others.
-    """
-
-    places: list[Place | None]
-    events: int
-    derived: int
 
 
 def lane_places(
@@ -72,9 +52,7 @@ def place_events(
         return 0, 0
     track = columns["track"][rows]
     kind, domain = columns["kind"][rows], columns["domain"][rows]
-    of_lane = np.array([-1 if p is None or p.domain is None else p.domain for p in places], np.int8)[track]
-    kind_of_lane = np.array([-1 if p is None or p.kind is None else p.kind for p in places], np.int8)[track]
-    timing = np.array([MEASURED if p is None else p.timing for p in places], np.int8)[track]
+    of_lane, kind_of_lane, timing = (values[track] for values in columns_of(places))
     unsaid = kind == _OTHER
     derived = timing != MEASURED
     changed = unsaid & (of_lane >= 0)

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.formats.perfetto.codes import distinct_codes
 from torchtrt_viz.formats.producers.categories import CATEGORIES, OTHER
-from torchtrt_viz.formats.producers.rules import GPU, HOST, MEASURED, Place, place_of, places_of
+from torchtrt_viz.formats.producers.rules import (
+    GPU,
+    HOST,
+    MEASURED,
+    UNSAID,
+    Place,
+    columns_of,
+    place_of,
+    places_of,
+)
 from torchtrt_viz.formats.producers.work_names import kind_by_rules, kind_on_device, kind_on_host
 from torchtrt_viz.model import schema
 
@@ -24,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Placed", "classify", "place", "says_domain", "track_places"]
 
-_UNSAID = -1
 _OTHER = OTHER[0]
 _KERNEL = schema.KINDS.index("kernel")
 #: Categories that the decoder gives to what comes in packets of its own.
@@ -44,7 +52,7 @@ def classify(category: str) -> tuple[int, int]:
     category that is a kind by its name is one.
     """
     words = [word.strip() for word in category.split(",")]
-    kind, domain = _OTHER, _UNSAID
+    kind, domain = _OTHER, UNSAID
     for word in words:
         if word in _PACKETS:
             kind, domain = schema.KINDS.index(_PACKETS[word][0]), _PACKETS[word][1]
@@ -64,7 +72,7 @@ def classify(category: str) -> tuple[int, int]:
 def says_domain(category: NDArray[np.int32], strings: list[str]) -> bool:
     """Tell whether the category of any event says where it ran."""
     distinct, _ = distinct_codes(category)
-    return any(code >= 0 and classify(strings[code])[1] != _UNSAID for code in distinct)
+    return any(code >= 0 and classify(strings[code])[1] != UNSAID for code in distinct)
 
 
 def track_places(names: TrackNames, used: NDArray[np.bool_], *, categorised: bool) -> list[Place | None]:
@@ -127,22 +135,14 @@ def place(
     domain = np.array([domain for _, domain in told], np.int8)[inverse] if told else np.empty(0, np.int8)
     timing = np.full(len(kind), MEASURED, np.int8)
     if places is None or not len(kind):
-        return Placed(kind, np.maximum(domain, HOST), timing, domain != _UNSAID)
-    track = columns["track"]
-
-    def of_track(values: list[int]) -> NDArray[np.int8]:
-        out: NDArray[np.int8] = np.array(values, np.int8)[track]
-        return out
-
-    on = of_track([_UNSAID if p is None or p.domain is None else p.domain for p in places])
-    does = of_track([_UNSAID if p is None or p.kind is None else p.kind for p in places])
-    timing = of_track([MEASURED if p is None else p.timing for p in places])
-    silent = (kind == _OTHER) & (domain == _UNSAID)
-    named = silent & (on != _UNSAID)
+        return Placed(kind, np.maximum(domain, HOST), timing, domain != UNSAID)
+    on, does, timing = (values[columns["track"]] for values in columns_of(places))
+    silent = (kind == _OTHER) & (domain == UNSAID)
+    named = silent & (on != UNSAID)
     derived = timing != MEASURED
-    kind = np.where(silent & (does != _UNSAID), does, kind)
-    domain = np.where((named | (domain == _UNSAID) | derived) & (on != _UNSAID), on, domain)
-    said = domain != _UNSAID
+    kind = np.where(silent & (does != UNSAID), does, kind)
+    domain = np.where((named | (domain == UNSAID) | derived) & (on != UNSAID), on, domain)
+    said = domain != UNSAID
     domain = np.where(said, domain, HOST).astype(np.int8)
     bare = np.array([code >= 0 and strings[code] == "gpu_render_stage" for code in distinct], bool)[inverse]
     kind = _by_event_names(kind, domain, named | bare, columns["name"], strings)

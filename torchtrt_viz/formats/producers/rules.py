@@ -16,11 +16,15 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from torchtrt_viz.model.schema import DOMAINS, KINDS, TIMINGS
 
 __all__ = ["RULES", "Place", "TrackRule", "place_of", "places_of", "rank_group"]
 
 HOST, GPU = DOMAINS.index("host"), DOMAINS.index("gpu")
+UNSAID = -1
 MEASURED, MODELED = TIMINGS.index("measured"), TIMINGS.index("modeled")
 
 
@@ -219,6 +223,17 @@ def places_of(
         if place is not None and sums_up and place.device in single:
             out[at] = Place("tensorflow", GPU, KINDS.index("annotation"), MODELED, place.device, "all")
     return out
+
+
+def columns_of(
+    places: Sequence[Place | None],
+) -> tuple[NDArray[np.int8], NDArray[np.int8], NDArray[np.int8]]:
+    """Return domain, kind (`UNSAID` where the names do not say) and timing of each row."""
+    return (
+        np.array([UNSAID if p is None or p.domain is None else p.domain for p in places], np.int8),
+        np.array([UNSAID if p is None or p.kind is None else p.kind for p in places], np.int8),
+        np.array([MEASURED if p is None else p.timing for p in places], np.int8),
+    )
 
 
 def _numbered(stream: str | None) -> bool:

@@ -1,0 +1,42 @@
+"""What is said of a file that is no trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torchtrt_viz.errors import TraceFormatError
+
+__all__ = ["Foreign"]
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What a file is.
+
+    Attributes
+    ----------
+    what
+        A noun phrase: "a Git LFS pointer".
+    hint
+        What to do, as a sentence without its full stop.
+    beside_traces
+        Whether profilers write such files, so that one in a folder is worth a warning.
+    in_place_of_a_trace
+        Whether it stands where a trace was meant to be: a pointer, an error page.
+    """
+
+    what: str
+    hint: str
+    beside_traces: bool = True
+    in_place_of_a_trace: bool = False
+
+    def refused(self, path: str) -> TraceFormatError:
+        """Return the error for a file that was to be read as a trace."""
+        return TraceFormatError(
+            "not a trace",
+            path=path,
+            offset=0,
+            expected="a trace: ETDump, trace-event JSON, Perfetto, TensorRT JSON or logs",
+            found=self.what,
+            hint=self.hint,
+        )
