@@ -192,11 +192,8 @@ def _of_numbers(head: bytes) -> Foreign | None:
         return _PPROF
     # nothing but messages of two numbers: a profile's types of values, which are strings' numbers
     first = _first(head)
-    pairs = first is not None and [field.number for field in fields(first.content) if field is not None] == [
-        1,
-        2,
-    ]
-    return _PPROF if pairs else None
+    inner = [] if first is None else [field.number for field in fields(first.content, 3) if field is not None]
+    return _PPROF if inner == [1, 2] else None
 
 
 def _of_versions(head: bytes, filename: str) -> Foreign | None:
