@@ -14,7 +14,7 @@ from torchtrt_viz.formats import FORMATS
 from torchtrt_viz.formats.capture.document import is_document
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.progress import Progress, watching
-from torchtrt_viz.formats.io.source import Source, archive_kind
+from torchtrt_viz.formats.io.source import DamagedStreamError, Source, archive_kind
 from torchtrt_viz.loading.capture_folder import load_capture
 from torchtrt_viz.loading.collection import put_together
 from torchtrt_viz.loading.grouping import group
@@ -51,11 +51,21 @@ def load_data(
             return load_capture(document, options)
         if named.what == "file" and engine is None:
             source = named.files[0].source
-            if format is not None or archive_kind(unwrapped(source)[0]) is None:
+            if format is not None or not _is_archive(source):
                 trace = read_source(source, options, format)
                 return session_of(trace, list(named.labels), options) or trace
         found = group(identify(named.files, format))
         return put_together(found, named, options, engine)
+
+
+def _is_archive(source: Source) -> bool:
+    """Whether a file, or what it needlessly wraps, is an archive; told with one opening in the usual case."""
+    try:
+        look = source.look()
+    except DamagedStreamError:  # compressed, and damaged from its start
+        return False
+    inner, _ = unwrapped(source, look)
+    return (look.archive if inner is source else archive_kind(inner)) is not None
 
 
 def _capture(named: Named) -> Source | None:
