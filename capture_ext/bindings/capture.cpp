@@ -244,7 +244,6 @@ void bind_process(nb::module_& m) {
   m.def("built_with", [] {
     nb::dict out;
     out["executorch"] = TORCHTRT_VIZ_EXECUTORCH_VERSION;
-    out["torch"] = TORCHTRT_VIZ_TORCH_VERSION;
     out["simdjson"] = TORCHTRT_VIZ_SIMDJSON_VERSION;
     out["compiler"] = "GNU " __VERSION__;
     return out;

@@ -183,7 +183,7 @@ class ProfileConfig(TypedDict):
 def clock_anchor() -> ClockAnchor: ...
 def registered_backends() -> list[str]: ...
 def built_with() -> dict[str, str]:
-    """Return versions that the extension was built with: executorch, torch, simdjson, compiler."""
+    """Return versions that the extension was built with: executorch, simdjson, compiler."""
 
 def event_cost_ns(events: int = ...) -> float:
     """Measure what recording one event of a session costs in this process, in ns."""
