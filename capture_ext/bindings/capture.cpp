@@ -261,6 +261,7 @@ void bind_process(nb::module_& m) {
         return et::event_cost_ns(events);
       },
       "events"_a = 20000);
+  m.def("tensorrt_problem", [] { return released([] { return tv::tensorrt_problem(); }); });
   m.attr("TENSORRT_ENGINE") = tv::has_tensorrt_engine();
 }
 

@@ -32,13 +32,7 @@ void get_execution(Slot* stack) { stack[0] = slot_of(config_snapshot().execution
 
 void withdrawn(Slot* /*stack*/) { throw Error(Code::invalid_state, "this profiling operator was withdrawn"); }
 
-struct Operator {
-  const char* name;
-  const char* schema;
-  Kernel function;
-};
-
-constexpr Operator kOperators[] = {
+constexpr Operator kProfileOperators[] = {
     {"set_profile_path_prefix", "set_profile_path_prefix(str path_prefix) -> ()", kernel<set_path_prefix>},
     {"set_profile_format", "set_profile_format(str profile_format) -> ()", kernel<set_format>},
     {"set_profile_execution", "set_profile_execution(bool enabled) -> ()", kernel<set_execution>},
@@ -64,7 +58,7 @@ Definitions& definitions() {
 // entry.
 Owned<TorchLibrary> make_anchor() {
   auto anchor = library_for_key("tensorrt", "PrivateUse3");
-  for (const auto& op : kOperators) add_kernel(anchor, op.name, kernel<withdrawn>);
+  for (const auto& op : kProfileOperators) add_kernel(anchor, op.name, kernel<withdrawn>);
   return anchor;
 }
 
@@ -77,11 +71,11 @@ bool define_profile_ops() {
   const std::lock_guard lock(own.mutex);
   if (own.library) return true;
   auto library = library_fragment("tensorrt");
-  for (const auto& op : kOperators) {
+  for (const auto& op : kProfileOperators) {
     if (torch().aoti_torch_library_def(library.get(), op.schema) != 0) return false;
   }
   if (!own.anchor) own.anchor = make_anchor();
-  for (const auto& op : kOperators) add_kernel(library, op.name, op.function);
+  for (const auto& op : kProfileOperators) add_kernel(library, op.name, op.function);
   own.library = std::move(library);
   return true;
 }

@@ -12,21 +12,15 @@ namespace torchtrt_viz::torch_ops {
 namespace {
 
 template <bool (*function)()>
-void answer(Slot* stack) {
+void give_answer(Slot* stack) {
   stack[0] = slot_of(function());
 }
 
-struct Operator {
-  const char* name;
-  const char* schema;
-  Kernel function;
-};
-
-constexpr Operator kOperators[] = {
+constexpr Operator kEngineOperators[] = {
     {"release_engines", "release_engines() -> int", kernel<release_engines>},
-    {"profile_ops_are_ours", "profile_ops_are_ours() -> bool", kernel<answer<profile_ops_are_ours>>},
-    {"define_profile_ops", "define_profile_ops() -> bool", kernel<answer<define_profile_ops>>},
-    {"withdraw_profile_ops", "withdraw_profile_ops() -> bool", kernel<answer<withdraw_profile_ops>>},
+    {"profile_ops_are_ours", "profile_ops_are_ours() -> bool", kernel<give_answer<profile_ops_are_ours>>},
+    {"define_profile_ops", "define_profile_ops() -> bool", kernel<give_answer<define_profile_ops>>},
+    {"withdraw_profile_ops", "withdraw_profile_ops() -> bool", kernel<give_answer<withdraw_profile_ops>>},
 };
 
 struct Libraries {
@@ -50,7 +44,7 @@ std::string define_operators() {
   check(torch().aoti_torch_library_def(
             all.get(), "execute_engine(Tensor[] inputs, Tensor engine, str name) -> Tensor[]"),
         "defining torchtrt_viz::execute_engine");
-  for (const auto& op : kOperators) {
+  for (const auto& op : kEngineOperators) {
     check(torch().aoti_torch_library_def(all.get(), op.schema), "defining the operators of torchtrt_viz");
     add_kernel(all, op.name, op.function);
   }

@@ -12,7 +12,7 @@
 namespace torchtrt_viz::torch_ops {
 namespace {
 
-std::atomic<const TorchFunctions*> found{nullptr};
+std::atomic<const TorchFunctions*> found_functions{nullptr};
 
 constexpr const char* kNeeded = "torch 2.10 and later have them";
 
@@ -60,14 +60,15 @@ std::string lacking(std::string_view library, std::uint64_t version,
 std::string find_torch() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (found.load() != nullptr) return {};
+  if (found_functions.load() != nullptr) return {};
   void* const library = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_NOW);
   void* const scope = library == nullptr ? RTLD_DEFAULT : library;
   const auto lookup = [scope](const char* name) { return dlsym(scope, name); };
   auto functions = std::make_unique<TorchFunctions>();
   const auto missing = resolve(lookup, *functions);
   if (missing.empty()) {
-    found.store(functions.release());  // for as long as the process: operators may be called at any time
+    found_functions.store(
+        functions.release());  // for as long as the process: operators may be called at any time
     return {};
   }
   std::uint64_t (*version)() = nullptr;
@@ -79,7 +80,7 @@ std::string find_torch() {
                  missing);
 }
 
-const TorchFunctions& torch() noexcept { return *found.load(std::memory_order_acquire); }
+const TorchFunctions& torch() noexcept { return *found_functions.load(std::memory_order_acquire); }
 
 void* find_cuda_function(const char* name) noexcept {
   for (const char* const file : {"libtorch_cuda.so", "libtorch_hip.so"}) {

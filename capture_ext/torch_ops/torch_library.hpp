@@ -39,6 +39,13 @@ inline Owned<TorchLibrary> library_for_key(const char* ns, const char* key) {
   return Owned<TorchLibrary>(made);
 }
 
+// An operator whose kernel serves every dispatch key.
+struct Operator {
+  const char* name;
+  const char* schema;
+  Kernel function;
+};
+
 inline void add_kernel(const Owned<TorchLibrary>& library, const char* name, Kernel function) {
   check(torch().torch_library_impl(library.get(), name, function, kInterface), name);
 }

@@ -324,5 +324,8 @@ class Engine:
 def parse_blob(blob: bytes) -> BlobInfo:
     """Parse a blob; raise CaptureError where it is damaged."""
 
+def tensorrt_problem() -> str:
+    """Return why this process cannot run plans of TensorRT, "" when it can; opens the libraries."""
+
 TENSORRT_ENGINE: Final[bool]
 """Whether the TensorRT engine was built in."""

@@ -14,7 +14,7 @@ from torchtrt_viz._native import native
 from torchtrt_viz.errors import CompatibilityError, MissingDependencyError
 from torchtrt_viz.runtime.tensorrt_libraries import point_to_libraries
 
-__all__ = ["capture_module", "loaded_torch", "recorded_build", "versions"]
+__all__ = ["capture_module", "executorch_mismatch", "loaded_torch", "recorded_build", "versions"]
 
 
 @cache
@@ -56,20 +56,24 @@ def recorded_build() -> dict[str, str]:
     return found
 
 
-def _check_executorch(built: Mapping[str, str]) -> None:
+def executorch_mismatch(built: Mapping[str, str]) -> CompatibilityError | None:
+    """Return what to raise where the installed executorch is not of the minor version that was built with."""
     wanted = built.get("executorch", "")
     try:
         installed = version("executorch")
     except PackageNotFoundError:
-        return
-    if wanted and _minor(wanted) != _minor(installed):
-        raise CompatibilityError(
-            "executorch",
-            wanted,
-            installed,
-            f"=={_minor(wanted)}.*",
-            "another minor version has other C++ classes",
-        )
+        return None
+    if not wanted or _minor(wanted) == _minor(installed):
+        return None
+    fitting = f"=={_minor(wanted)}.*"
+    reason = "another minor version has other C++ classes"
+    return CompatibilityError("executorch", wanted, installed, fitting, reason)
+
+
+def _check_executorch(built: Mapping[str, str]) -> None:
+    mismatch = executorch_mismatch(built)
+    if mismatch is not None:
+        raise mismatch
 
 
 def _minor(text: str) -> str:

@@ -11,11 +11,11 @@ from torchtrt_viz.errors import CaptureError, MissingDependencyError
 from torchtrt_viz.runtime.modules import capture_module
 from torchtrt_viz.runtime.torchtrt_takeover import guard
 
-__all__ = ["load_torch_ops"]
+__all__ = ["OLDEST_TORCH", "load_torch_ops"]
 
 _LIBRARY = "libtorchtrt_viz_torch_ops.so"
 #: The first release whose C interface has all that the operators call (``capture_ext/torch_ops``).
-_OLDEST_TORCH = (2, 10)
+OLDEST_TORCH = (2, 10)
 
 
 @cache
@@ -66,6 +66,6 @@ def _why_undefined(path: Path) -> str | None:
 
 def _undefined(why: str, installed: str) -> CaptureError | CompatibilityError:
     release = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
-    if release < _OLDEST_TORCH:
-        return CompatibilityError("torch", "", installed, ">=" + ".".join(map(str, _OLDEST_TORCH)), why)
+    if release < OLDEST_TORCH:
+        return CompatibilityError("torch", "", installed, ">=" + ".".join(map(str, OLDEST_TORCH)), why)
     return CaptureError(f"torch {installed} does not take the operators of torchtrt_viz: {why}")
