@@ -16,8 +16,8 @@ FINDINGS = FrameSchema(
         Column(
             "state",
             "text",
-            "ok, missing (optional, and not there in a form that can be used) or broken (there, or needed, and "
-            "not working)",
+            "ok, missing (optional, and not there in a form that can be used) or broken (there, or needed, "
+            "and not working)",
         ),
         Column("detail", "text", "version, place, or what went wrong"),
         Column("cost", "text", "what cannot be done without it; empty when it is ok"),

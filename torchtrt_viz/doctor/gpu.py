@@ -64,10 +64,7 @@ def _plans(driver: str | None) -> Finding:
     """Look at what the TensorRT engine of the capture extension needs to run a plan."""
     cost = "TensorRT plans cannot run in programs; the host engine stands in (real numerics, CPU times)"
     module = usable_module()
-    if module is None:
-        problem = "the capture extension is left out"
-    else:
-        problem = module.tensorrt_problem()
+    problem = "the capture extension is left out" if module is None else module.tensorrt_problem()
     if problem == "":
         return Finding("tensorrt", "plans", "ok", "TensorRT, the CUDA runtime and a GPU are there")
     if driver is None:

@@ -59,7 +59,6 @@ def _release(text: str) -> tuple[int, ...]:
 
 
 def _executorch() -> Finding:
-    built = recorded_build().get("executorch")
     if not installed("executorch"):
         cost = f"{_NO_PROGRAMS}, and no program can be exported"
         return Finding("capture", "executorch", "missing", "not installed", cost, _CAPTURE)
@@ -72,7 +71,9 @@ def _executorch() -> Finding:
         if holder:
             detail += f"; {holder} asks for another"
         return Finding("capture", "executorch", "missing", detail, _NO_PROGRAMS, remedy)
-    return Finding("capture", "executorch", "ok", f"{found} (fits: built against {built})" if built else found)
+    built = recorded_build().get("executorch")
+    detail = f"{found} (fits: built against {built})" if built else found
+    return Finding("capture", "executorch", "ok", detail)
 
 
 def _holder() -> str:

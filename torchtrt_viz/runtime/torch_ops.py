@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from torchtrt_viz.errors import CaptureError, MissingDependencyError
+from torchtrt_viz.errors import CaptureError, CompatibilityError, MissingDependencyError
 from torchtrt_viz.runtime.modules import capture_module
 from torchtrt_viz.runtime.torchtrt_takeover import guard
 
@@ -66,6 +66,6 @@ def _why_undefined(path: Path) -> str | None:
 
 def _undefined(why: str, installed: str) -> CaptureError | CompatibilityError:
     release = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
-    if release < OLDEST_TORCH:
+    if release and release < OLDEST_TORCH:
         return CompatibilityError("torch", "", installed, ">=" + ".".join(map(str, OLDEST_TORCH)), why)
     return CaptureError(f"torch {installed} does not take the operators of torchtrt_viz: {why}")
