@@ -18,7 +18,7 @@ constexpr const char* kNeeded = "torch 2.10 and later have them";
 
 std::string path_of(void* library) {
   const link_map* map = nullptr;
-  if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr) return "torch";
+  if (dlinfo(library, RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0 || map == nullptr) return "torch";
   return map->l_name;
 }
 

@@ -88,6 +88,7 @@ inline constexpr std::uint64_t kInterface = (std::uint64_t{2} << 56U) | (std::ui
 
 struct TorchFunctions {
 #define TORCHTRT_VIZ_MEMBER(result, name, ...) result (*name)(__VA_ARGS__) = nullptr;
+  // NOLINTNEXTLINE(bugprone-reserved-identifier): one of torch's names has two underscores
   TORCHTRT_VIZ_TORCH_FUNCTIONS(TORCHTRT_VIZ_MEMBER)
 #undef TORCHTRT_VIZ_MEMBER
   // The thread's latest failure in words: torch 2.13 and later, null before.
