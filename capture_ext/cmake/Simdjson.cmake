@@ -20,10 +20,9 @@ if(EXISTS "${simdjson_DIR_FOUND}/simdjson.cpp" AND EXISTS "${simdjson_DIR_FOUND}
   string(REGEX REPLACE ".*\"(.*)\".*" "\\1" simdjson_VERSION "${simdjson_VERSION}")
   add_library(torchtrt_viz_simdjson STATIC "${simdjson_DIR_FOUND}/simdjson.cpp")
   target_include_directories(torchtrt_viz_simdjson SYSTEM PUBLIC "${simdjson_DIR_FOUND}")
-  # On x86-64 the AVX2 kernel is chosen at run time, the portable one on processors before 2013. Each further kernel
-  # takes two seconds to compile. Other architectures have one kernel, and these names mean nothing to them.
-  target_compile_definitions(torchtrt_viz_simdjson PUBLIC
-    SIMDJSON_IMPLEMENTATION_ICELAKE=0 SIMDJSON_IMPLEMENTATION_WESTMERE=0)
+  # On x86-64 the kernel for AVX-512 or AVX2 is chosen at run time, the portable one on processors before 2013: the one
+  # between them is not worth compiling. Other architectures have one kernel, and this name means nothing to them.
+  target_compile_definitions(torchtrt_viz_simdjson PUBLIC SIMDJSON_IMPLEMENTATION_WESTMERE=0)
   target_compile_options(torchtrt_viz_simdjson PRIVATE -w)
   if(TORCHTRT_VIZ_SANITIZE)
     target_compile_options(torchtrt_viz_simdjson PRIVATE -fsanitize=${TORCHTRT_VIZ_SANITIZE} -fno-omit-frame-pointer)
