@@ -11,7 +11,8 @@
 //     -dict=capture_ext/tests/fuzz/kineto.dict found seeds
 //
 // (one line each). SIMDJSON is the folder of simdjson.h and simdjson.cpp, where pysimdjson is installed:
-// `python -c 'import simdjson; print(*simdjson.__path__)'`. `-print_final_stats=1 -print_coverage=1` says what was executed and covered.
+// `python -c 'import simdjson; print(*simdjson.__path__)'`. `-print_final_stats=1 -print_coverage=1` says
+// what was executed and covered.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
