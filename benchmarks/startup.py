@@ -1,8 +1,9 @@
 """CPU time until the first answer in a new process: `python benchmarks/startup.py`.
 
-The command line's help, the bare import, and the first `load()` of small files of three formats, from the start
-of the interpreter to its end. Each figure is the least of fresh processes, which run in turn, after one of each
-that warms the file system's caches. `pandas` is imported alone for comparison: loading cannot take less.
+The command line's help, the bare import, and the first `load()` of small files of three formats, from the
+start of the interpreter to its end. Each figure is the least of fresh processes, which run in turn, after
+one of each that warms the file system's caches. `pandas` is imported alone for comparison: loading cannot
+take less.
 """
 
 from __future__ import annotations
