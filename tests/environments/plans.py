@@ -57,7 +57,8 @@ def _install(environment: Environment, subject: Subject, *first: str, extras: tu
 
 
 def _core(environment: Environment, subject: Subject) -> None:
-    _install(environment, subject, extras=())
+    # without a compiler: executorch alone, of what the extras bring, needs a source package (antlr4, pure Python)
+    _install(environment, subject, "--only-binary=:all:", extras=())
 
 
 def _all(environment: Environment, subject: Subject) -> None:
@@ -134,13 +135,18 @@ def _demo(environment: Environment, subject: Subject, folder: Path) -> str:
 
 
 def _recording(environment: Environment, subject: Subject, folder: Path) -> str:
-    program = PROGRAMS / "torch_recording.py"
-    return environment.call("python", program, folder, name="recording", cwd=folder).splitlines()[-1]
+    return _found(
+        environment.call("python", PROGRAMS / "torch_recording.py", folder, name="recording", cwd=folder)
+    )
 
 
 def _vllm_recording(environment: Environment, subject: Subject, folder: Path) -> str:
-    program = PROGRAMS / "vllm_recording.py"
-    return environment.call("python", program, folder, name="vllm", cwd=folder).splitlines()[-1]
+    return _found(environment.call("python", PROGRAMS / "vllm_recording.py", folder, name="vllm", cwd=folder))
+
+
+def _found(said: str) -> str:
+    """Return what a program says it found, among the messages of what it runs."""
+    return next(line.removeprefix("found: ") for line in said.splitlines() if line.startswith("found: "))
 
 
 def _tests(

@@ -23,4 +23,4 @@ trace = tv.load(file)
 table = trace.operators()
 calls = int(table.loc[table["name"] == "aten::mm", "calls"].sum())
 assert calls == CALLS, f"{CALLS} calls of aten::mm were recorded, {calls} loaded"
-print(f"torch {torch.__version__}: {calls} calls of aten::mm in {len(trace.spans)} spans")
+print(f"found: torch {torch.__version__}: {calls} calls of aten::mm in {len(trace.spans)} spans")

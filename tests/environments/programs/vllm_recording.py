@@ -58,8 +58,9 @@ def main(folder: Path) -> None:
     engine.stop_profile()
 
     loaded = tv.load(profiles)
+    assert isinstance(loaded, tv.Trace), loaded
     table = loaded.operators()
-    print(f"{loaded!r}: {len(table)} operators")
+    print(f"found: {len(loaded.spans)} spans, {len(table)} operators", flush=True)
     assert len(table), sorted(path.name for path in profiles.rglob("*"))
 
 
