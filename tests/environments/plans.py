@@ -57,7 +57,7 @@ def _install(environment: Environment, subject: Subject, *first: str, extras: tu
 
 
 def _core(environment: Environment, subject: Subject) -> None:
-    # without a compiler: executorch alone, of what the extras bring, needs a source package (antlr4, pure Python)
+    # no compiler needed; the extras bring one source package (antlr4, through executorch), of plain Python
     _install(environment, subject, "--only-binary=:all:", extras=())
 
 
