@@ -10,7 +10,11 @@ from environment import CommandFailed, Environment
 from pip_log import distributions
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-OPERATORS = ["integration/test_torch_ops_order.py", "integration/test_export_package.py"]
+OPERATORS = [
+    "integration/test_torch_ops_order.py",
+    "integration/test_torch_ops_native.py",
+    "integration/test_export_package.py",
+]
 SERVING = [
     "integration/test_serving_profiler.py",
     "integration/test_serving_pipeline.py",
