@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY
 from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
-from torchtrt_viz.analysis.columns.graphs import GRAPHS
+from torchtrt_viz.analysis.columns.graph_table import GRAPHS
 from torchtrt_viz.analysis.columns.memory_use import MEMORY
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.places import add_places
@@ -301,7 +301,7 @@ class Trace(TraceData):
         0
         """
         # slow to import: it needs pandas
-        from torchtrt_viz.analysis.device.graphs import graphs
+        from torchtrt_viz.analysis.device.graph_table import graphs
 
         return graphs(self, sort=sort, top=top)
 

@@ -5,8 +5,8 @@ wall time; what was not collected is missing, never 0. The docstring of each fun
 so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
-methods are the same functions: `operators`, `kernels`, `graphs`, `delegates`, `phases`, `layers`, `memory`, `host_gpu`,
-`questions`, `summary`, `explain`.
+methods are the same functions: `operators`, `kernels`, `graphs`, `delegates`, `phases`, `layers`, `memory`,
+`host_gpu`, `questions`, `summary`, `explain`.
 
 Host and device:
 

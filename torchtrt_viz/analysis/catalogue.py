@@ -16,7 +16,7 @@ from torchtrt_viz.analysis.columns import (
     by_name,
     device,
     engines,
-    graphs,
+    graph_table,
     memory_use,
     runs,
     sessions,
@@ -146,11 +146,11 @@ _TRACE = (
         spans=SpansOf("name", ("kernel", "memcpy", "memset", "communication", "phase", "layer"), "gpu"),
     ),
     Table(
-        "device.graphs:graphs",
-        graphs.GRAPHS,
+        "device.graph_table:graphs",
+        graph_table.GRAPHS,
         "Graph launches",
-        "Each launch's host time once, beside the GPU time of the kernels that it ran; how many of these have "
-        "their operator back from the graph's capture, and why the others have none.",
+        "Each launch's host time once, beside the GPU time of the kernels that it ran; how many of them "
+        "have their operator back from the graph's capture, and why the others have none.",
         views=("report", "terminal"),
         brief=(
             *("launched_by", "graph", "batch", "mode", "host_ns", "kernels", "gpu_ns", "exact", "ordered"),
@@ -266,7 +266,7 @@ FRAMES: dict[str, FrameSchema] = {
         *EVENTS,
         *(
             getattr(module, name)
-            for module in (answers, by_name, device, graphs, memory_use, engines, runs, sessions)
+            for module in (answers, by_name, device, graph_table, memory_use, engines, runs, sessions)
             for name in module.__all__
         ),
     )

@@ -132,9 +132,7 @@ def _around(replayed: Ints, captured: Ints, first: Ints, last: Ints) -> Alignmen
     return _of_calls(len(replayed), calls, certain, False)
 
 
-def _of_calls(
-    size: int, calls: dict[int, list[int]], certain: NDArray[np.bool_], whole: bool
-) -> Alignment:
+def _of_calls(size: int, calls: dict[int, list[int]], certain: NDArray[np.bool_], whole: bool) -> Alignment:
     position = np.full(size, -1, np.int64)
     options: dict[int, Ints] = {}
     for piece, found in calls.items():

@@ -1,7 +1,8 @@
 """What torch itself wrote at the kernels of graphs: ids of graph nodes, and the annotations of their capture.
 
-``torch.cuda.graph`` with annotations enabled notes which scope (``mark_kernels``) put each node into the graph;
-an export with ``cuda_graph_annotations`` writes the scope's fields into the arguments of the replayed kernels.
+``torch.cuda.graph`` with annotations enabled notes which scope (``mark_kernels``) put each node into the
+graph; an export with ``cuda_graph_annotations`` writes the scope's fields into the arguments of the replayed
+kernels.
 """
 
 from __future__ import annotations
@@ -27,9 +28,26 @@ _TITLES = ("module_fqn", "str", "name", "annotation")
 #: What recorders write at device work themselves. Other fields are the annotation's.
 _RECORDED = frozenset(
     (
-        *(_NODE, "graph id", "External id", "correlation", "device", "context", "stream", "queued", "channel"),
+        *(
+            _NODE,
+            "graph id",
+            "External id",
+            "correlation",
+            "device",
+            "context",
+            "stream",
+            "queued",
+            "channel",
+        ),
         *("kind", "grid", "block", "registers per thread", "shared memory", "warps per SM", "blocks per SM"),
-        *("est. achieved occupancy %", "bytes", "memory bandwidth (GB/s)", "copy kind", "src kind", "dst kind"),
+        *(
+            "est. achieved occupancy %",
+            "bytes",
+            "memory bandwidth (GB/s)",
+            "copy kind",
+            "src kind",
+            "dst kind",
+        ),
         *("flags", "value", "memory kind", "priority", "cbid", "cid", "Ev Idx", "Record function id"),
         *("fwd_thread_id", "Collective name", "dtype", "In msg nelems", "Out msg nelems", "Group size"),
         *("In split size", "Out split size", "Process Group Name", "Process Group Description", "Rank"),

@@ -16,7 +16,7 @@ _DECODE = re.compile(r"\bbs=(?P<batch>\d{1,7})\b")
 
 
 def captured_as(name: str) -> tuple[int, str] | None:
-    """Return batch size and mode out of the range around a capture (``capture_32_FULL``); None for another."""
+    """Return batch size and mode as a capture's range states them (``capture_32_FULL``), None for another."""
     found = _CAPTURE.fullmatch(name)
     return None if found is None else (int(found["batch"]), found["mode"])
 

@@ -1,4 +1,4 @@
-"""The graphs that a recording saw captured: which calls put work into them, and which operator made each call."""
+"""Graphs that a recording saw captured: which calls put work into them, and which operator made each."""
 
 from __future__ import annotations
 

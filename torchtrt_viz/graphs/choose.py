@@ -1,4 +1,4 @@
-"""Which captured graph a launch replays, and how its work is aligned with it; refused where it is not clear."""
+"""Which captured graph a launch replays, and how its work is aligned with it; refused where unclear."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["LEAST_SHARED", "Plan", "choose"]
 Ints = NDArray[np.int64]
 
 LEAST_SHARED = 0.95
-"""Work and captured calls that differ are of one graph only if at least so much of either has a counterpart."""
+"""Work and calls that differ are of one graph only if at least so much of either has a counterpart."""
 EXACT, ORDERED, BY_NAME = range(len(MATCHES))
 
 
@@ -92,10 +92,12 @@ def choose(launched: Sequence[GraphLaunch], captured: Sequence[CapturedGraph], n
             for fit in sequence.fits
             if fit.graph.batch is None or launch.batch is None or fits(fit.graph.batch, launch.batch, sizes)
         ]
-        refused = sorted({fit.graph.batch for fit in sequence.fits if fit not in agreeing and fit.graph.batch})
+        refused = sorted(
+            {fit.graph.batch for fit in sequence.fits if fit not in agreeing and fit.graph.batch}
+        )
         notes.append(
-            f"the captures with this work are of batch size {', '.join(map(str, refused))}; the replay states "
-            f"{launch.batch}: refused"
+            f"the captures with this work are of batch size {', '.join(map(str, refused))}; the replay "
+            f"states {launch.batch}: refused"
             if refused and not agreeing
             else sequence.note
         )
@@ -134,7 +136,9 @@ def _fitting(launch: GraphLaunch, captured: Sequence[CapturedGraph], names: Name
     return out
 
 
-def _nearly(out: _Sequence, launch: GraphLaunch, captured: Sequence[CapturedGraph], streams: list[Ints]) -> None:
+def _nearly(
+    out: _Sequence, launch: GraphLaunch, captured: Sequence[CapturedGraph], streams: list[Ints]
+) -> None:
     """Take the captured graph that has the most in common, if that is nearly everything."""
     size = len(launch.codes)
     common = [shared(launch.codes, graph.codes) for graph in captured]
@@ -146,15 +150,17 @@ def _nearly(out: _Sequence, launch: GraphLaunch, captured: Sequence[CapturedGrap
         if count < LEAST_SHARED * max(size, len(graph.codes)):
             continue
         found = align(launch.codes, graph.codes) if len(streams) == 1 else _unique_names(launch, graph)
-        if found is not None and np.count_nonzero(found.position >= 0) + len(found.options) >= LEAST_SHARED * max(
-            size, len(graph.codes)
-        ):
+        if found is not None and np.count_nonzero(found.position >= 0) + len(
+            found.options
+        ) >= LEAST_SHARED * max(size, len(graph.codes)):
             close.append(_Fit(graph, found, ORDERED if len(streams) == 1 else BY_NAME))
     best = max((fit.alignment.matched for fit in close), default=0)
     out.fits = [fit for fit in close if fit.alignment.matched == best]
     if out.fits:
         theirs = len(out.fits[0].graph.codes)
-        out.note = f"{size} pieces of work against {theirs} captured calls: what has no counterpart is left out"
+        out.note = (
+            f"{size} pieces of work against {theirs} captured calls: what has no counterpart is left out"
+        )
     else:
         most = max(range(len(common)), key=common.__getitem__)
         out.note = (
@@ -207,37 +213,37 @@ def _by_position(launched: Sequence[GraphLaunch], possible: list[list[_Fit]]) ->
             }
             for number, fit in zip(own, _placed(list(own.values())), strict=False):
                 found[number].append(fit)
-        for number, fits in found.items():
-            if len(fits) == 1 and fits[0] is not None:
-                possible[number] = [fits[0]]
+        for number, told in found.items():
+            if len(told) == 1 and told[0] is not None:
+                possible[number] = [told[0]]
 
 
-def _placed(own: Sequence[dict[int, _Fit]]) -> list[_Fit | None]:
+def _placed(launches: Sequence[dict[int, _Fit]]) -> list[_Fit | None]:
     """Return the graph of one recording for each launch of a step, None for one that has several places.
 
     Launches may go through the recording's graphs several times over. Empty when they cannot go at all.
     """
-    of = next(iter(own[0].values())).graph.of
-    rounds = [own]
-    if len(own) > of and len(own) % of == 0:
-        rounds = [own[begin : begin + of] for begin in range(0, len(own), of)]
+    of = next(iter(launches[0].values())).graph.of
+    rounds = [launches]
+    if len(launches) > of and len(launches) % of == 0:
+        rounds = [launches[begin : begin + of] for begin in range(0, len(launches), of)]
     out: list[_Fit | None] = []
     for part in rounds:
         first = _earliest(part)
-        last = _earliest([{-number: fit for number, fit in fits.items()} for fits in reversed(part)])
+        last = _earliest([{-number: fit for number, fit in fitting.items()} for fitting in reversed(part)])
         if first is None or last is None:
             return []
         out += [
-            fits[low] if low == -high else None
-            for fits, low, high in zip(part, first, reversed(last), strict=True)
+            fitting[low] if low == -high else None
+            for fitting, low, high in zip(part, first, reversed(last), strict=True)
         ]
     return out
 
 
 def _earliest(options: Sequence[dict[int, _Fit]]) -> list[int] | None:
     out: list[int] = []
-    for fits in options:
-        later = [number for number in fits if not out or number > out[-1]]
+    for own in options:
+        later = [number for number in own if not out or number > out[-1]]
         if not later:
             return None
         out.append(min(later))
@@ -264,7 +270,9 @@ def _plan(launch: GraphLaunch, options: Sequence[_Fit], note: str) -> Plan:
         ]
         if not places:
             # with certainty of no call, or left out in one of the best alignments
-            ambiguous += any(piece in fit.alignment.options or fit.alignment.position[piece] >= 0 for fit in options)
+            ambiguous += any(
+                piece in fit.alignment.options or fit.alignment.position[piece] >= 0 for fit in options
+            )
             continue
         distinct = {(id(graph), node) for graph, node in places}
         if len(distinct) == 1:

@@ -90,7 +90,9 @@ def join(trace: TraceData, captures: Sequence[Capture] = ()) -> Joined:
         return Joined(trace)
     out = add_recovered(trace, launched, plans)
     out.meta["graphs"] = _counts(launched, plans, captures, captured)
-    return Joined(out, tuple(repairs), (*_unmatched(trace, launched, plans), *_unused(wanted, captured, plans)))
+    return Joined(
+        out, tuple(repairs), (*_unmatched(trace, launched, plans), *_unused(wanted, captured, plans))
+    )
 
 
 def _source(trace: TraceData) -> str:
@@ -157,9 +159,7 @@ def _counts(
     }
 
 
-def _unmatched(
-    trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequence[Plan]
-) -> list[Repair]:
+def _unmatched(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequence[Plan]) -> list[Repair]:
     """Say what has no operator, one note for each reason."""
     dur = trace.spans["dur_ns"].to_numpy()
     found: dict[str, list[int]] = {}

@@ -102,7 +102,9 @@ def _steps(trace: TraceData) -> tuple[Ints, dict[int, int]]:
     calls = np.flatnonzero(names_matching(spans["name"], GRAPH_LAUNCH) & host)
     steps = np.full(len(spans), -1, np.int64)
     for row in outer.tolist():
-        inside = calls[(start[calls] >= start[row]) & (start[calls] < end[row]) & (thread[calls] == thread[row])]
+        inside = calls[
+            (start[calls] >= start[row]) & (start[calls] < end[row]) & (thread[calls] == thread[row])
+        ]
         steps[inside] = row
     sizes: dict[int, int] = {}
     names = strings(spans["name"])

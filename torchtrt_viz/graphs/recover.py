@@ -67,7 +67,7 @@ class _Rows:
 
 
 def add_recovered(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequence[Plan]) -> TraceData:
-    """Return the trace with a row for everything that was recovered; the trace itself where that is nothing."""
+    """Return the trace with rows for what was recovered; the trace itself where that is nothing."""
     spans = trace.spans
     start = ints(spans["start_ns"])
     end = start + spans["dur_ns"].to_numpy()
@@ -81,7 +81,9 @@ def add_recovered(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequ
         lane_of = track[launch.pieces]
         key = (id(plan), lane_of.tobytes())
         if key not in templates:
-            templates[key] = [_template(plan, np.flatnonzero(lane_of == lane)) for lane in dict.fromkeys(lane_of)]
+            templates[key] = [
+                _template(plan, np.flatnonzero(lane_of == lane)) for lane in dict.fromkeys(lane_of)
+            ]
         ids: dict[int, int] = {}
         root_details = len(rows.details)
         rows.details.append(_about(launch, plan, number))

@@ -65,7 +65,9 @@ def with_captures(
         out.append(replace(rank, captures=(*rank.captures, *mine)))
     left = [capture for capture in captures if capture.path not in used]
     notes = [
-        Repair("graph_capture_unused", "no replay of its rank lies beside this recording of captures", one.path)
+        Repair(
+            "graph_capture_unused", "no replay of its rank lies beside this recording of captures", one.path
+        )
         for one in left
     ]
     return [*out, *left], notes
@@ -122,7 +124,9 @@ def _calls_in(source: Source) -> tuple[bool, bool]:
 
 def _of(replay: RankFile, captures: Sequence[RankFile], anywhere: bool) -> tuple[RankFile, ...]:
     """Return the captures that can be of a replay: of its rank, and lying nearest to it."""
-    same = [capture for capture in captures if None in (capture.rank, replay.rank) or capture.rank == replay.rank]
+    same = [
+        capture for capture in captures if None in (capture.rank, replay.rank) or capture.rank == replay.rank
+    ]
     near: dict[int, list[RankFile]] = {}
     here = _folders(replay.path)
     for capture in same:

@@ -156,7 +156,11 @@ class _Recording:
 
     @property
     def batch(self) -> int | None:
-        return captured_in_file(self.file.path.rpartition("/")[2]) if self.file.batch is None else self.file.batch
+        return (
+            captured_in_file(self.file.path.rpartition("/")[2])
+            if self.file.batch is None
+            else self.file.batch
+        )
 
     @property
     def mode(self) -> str | None:

@@ -55,6 +55,8 @@ def page(
         frame = TABLES[name](trace)
         if name == "summary":
             frame = _without_folders(frame)
+        elif name == "graphs":
+            frame["capture"] = [None if path is None else PurePath(path).name for path in frame["capture"]]
         if name == "questions":
             sections.append(_questions(frame))
         elif len(frame):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -20,7 +19,14 @@ from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = [
-    "GRAPH_LAUNCH","Launches", "calling_parent", "launches", "of_graphs", "operator_rows", "operators_of"]
+    "GRAPH_LAUNCH",
+    "Launches",
+    "calling_parent",
+    "launches",
+    "of_graphs",
+    "operator_rows",
+    "operators_of",
+]
 
 Ints = NDArray[np.int64]
 
@@ -87,7 +93,7 @@ def _launches(trace: TraceData, work: DeviceWork) -> Launches:
 
 
 def operator_rows(trace: TraceData, kinds: Iterable[str] = ("operator",)) -> NDArray[np.bool_]:
-    """Say for each span whether it is a call of these kinds: measured on the host, or recovered for a graph."""
+    """Say for each span whether it is a call of these kinds, on the host or recovered for a graph."""
     spans = trace.spans
     out: NDArray[np.bool_] = among(spans["domain"], ("host",)) & measured(trace)
     graphs = recovered(trace)

@@ -33,7 +33,7 @@ class Recovered:
     root
         Whether it stands for a launch.
     again
-        Whether a recovered row stands for a call that an earlier one stands for: its work is on several streams.
+        Whether a recovered row is of a call that an earlier row is of: its work is on several streams.
     parent
         The recovered row around a recovered row; -1 elsewhere, and where that is the root.
     launch

@@ -49,8 +49,8 @@ def call_tree(
     ----------
     value
         ``host``: host time; ``gpu``: the durations of the device work that was launched, so that the tree
-        shows which code the device works for. Work of graphs stands below what was recovered of their capture,
-        and that below the launch.
+        shows which code the device works for. Work of graphs stands below what was recovered of their
+        capture, and that below the launch.
     kinds
         Kinds of host spans to keep; None: all.
     by_thread

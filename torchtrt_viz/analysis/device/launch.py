@@ -22,7 +22,6 @@ __all__ = ["graph_launches", "launch_delays", "launch_stats"]
 Ints = NDArray[np.int64]
 
 
-
 @returns(LAUNCH_DELAYS)
 def launch_delays(trace: TraceData) -> pd.DataFrame:
     """One row per call that launched device work.

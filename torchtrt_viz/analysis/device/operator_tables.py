@@ -224,9 +224,9 @@ def kernels(
     ----------
     by
         What else tells rows apart: ``device``, ``stream`` (the track's label), ``operator`` (the innermost
-        operator that launched the work), ``shape``, ``dtype``, ``module``, ``source`` (of that operator; module
-        and source of the launch where there is none), ``match`` (of work of graphs, how it was matched with
-        their capture: exact, ordered, by_name or none; missing for other work), ``iteration``.
+        operator that launched the work), ``shape``, ``dtype``, ``module``, ``source`` (of that operator;
+        module and source of the launch where there is none), ``match`` (of work of graphs, how it was matched
+        with their capture: exact, ordered, by_name or none; missing for other work), ``iteration``.
     sort, top
         As in :func:`operators`.
 

@@ -71,10 +71,7 @@ def operator_roofline(
     roof = device_of(trace) if device is None else find_device(device)
     spans = trace.spans
     wanted = [str(name) for name in spans["name"].cat.categories if family(str(name)) is not None]
-    mask = (
-        among(spans["name"], wanted)
-        & operator_rows(trace)
-    )
+    mask = among(spans["name"], wanted) & operator_rows(trace)
     rows = np.flatnonzero(mask)
     needs, groups = _needs(trace, rows)
     keep = _outermost(calling_parent(trace), mask, rows, needs, groups)

@@ -18,14 +18,18 @@ GRAPHS = FrameSchema(
             "batch size of the capture, as its file, its range or a file beside it states; NA unknown",
             "Int64",
         ),
-        text("mode", "mode of the capture as the engine calls it (FULL, PIECEWISE, DECODE); missing: unknown"),
+        text(
+            "mode", "mode of the capture as the engine calls it (FULL, PIECEWISE, DECODE); missing: unknown"
+        ),
         count("step_batch", "batch size that a range around the launch states; NA where none does", "Int64"),
         ns("start_ns", "start of the call on the host, on the trace's base"),
         ns("host_ns", "duration of the call on the host, once for the whole graph", title="host"),
         DEVICE,
         count("kernels", "pieces of device work that the graph ran; 0 when the trace holds none of them"),
         ns("gpu_ns", "sum of their durations (not wall time); NA without any", "Int64", title="GPU sum"),
-        ns("gpu_busy_ns", "time in which at least one of them ran; NA without any", "Int64", title="GPU busy"),
+        ns(
+            "gpu_busy_ns", "time in which at least one of them ran; NA without any", "Int64", title="GPU busy"
+        ),
         ns(
             "gpu_span_ns",
             "from the first one's start to the last one's end; NA without any",
@@ -39,8 +43,8 @@ GRAPHS = FrameSchema(
         ),
         count(
             "ordered",
-            "kernels whose captured call the order tells, where names do not: the capture lacks names, or the "
-            "launch ran nearly the same work",
+            "kernels whose captured call the order tells, where names do not: the capture lacks names, or "
+            "the launch ran nearly the same work",
         ),
         count(
             "by_name",
@@ -52,7 +56,9 @@ GRAPHS = FrameSchema(
             "of these, kernels that can be of calls of different operators; NA where nothing was compared",
             "Int64",
         ),
-        percent("matched_pct", "kernels with an operator, percent of all; NA without kernels", title="matched"),
+        percent(
+            "matched_pct", "kernels with an operator, percent of all; NA without kernels", title="matched"
+        ),
         percent(
             "matched_gpu_pct",
             "their durations, percent of gpu_ns; NA without kernels",

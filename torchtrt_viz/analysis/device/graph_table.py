@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from torchtrt_viz.analysis.columns.graphs import GRAPHS
+from torchtrt_viz.analysis.columns.graph_table import GRAPHS
 from torchtrt_viz.analysis.core.groups import exact_sums
+from torchtrt_viz.analysis.core.humanize import count, duration
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.recovered import recovered
 from torchtrt_viz.analysis.core.tables import integers, order, text
@@ -42,6 +43,9 @@ def graphs(trace: TraceData, *, sort: str | None = None, top: int | None = None)
     -------
     pandas.DataFrame
         One row per launch of a graph, with its host time once, whatever it ran.
+
+        ``attrs["coverage"]`` says how much of the work of all launches has its operator back (empty where
+        they ran none).
 
     Examples
     --------
@@ -100,7 +104,19 @@ def graphs(trace: TraceData, *, sort: str | None = None, top: int | None = None)
             "note": text(notes),
         }
     )
-    return order(GRAPHS.typed(frame), sort, top, ("host_row",))
+    frame = order(GRAPHS.typed(frame), sort, top, ("host_row",))
+    frame.attrs["coverage"] = _coverage(
+        size, int(kernels.sum()), int(matched.sum()), int(known.sum()), int(gpu.sum())
+    )
+    return frame
+
+
+def _coverage(launched: int, kernels: int, matched: int, known_ns: int, gpu_ns: int) -> str:
+    if not kernels:
+        return ""
+    share = f", {100.0 * known_ns / gpu_ns:.4g} % of their {duration(gpu_ns)}" if gpu_ns else ""
+    calls = count(launched, "graph launch", "graph launches")
+    return f"{matched:,} of {count(kernels, 'kernel')} in {calls} have their operator back{share}."
 
 
 def _said(trace: TraceData, number: Ints, size: int) -> list[dict[str, Any]]:
@@ -122,6 +138,9 @@ def _numbers(said: list[dict[str, Any]], key: str) -> Any:
 
 def _share(part: Ints, whole: Ints) -> Any:
     return pd.array(
-        [None if not of else 100.0 * of_it / of for of_it, of in zip(part.tolist(), whole.tolist(), strict=True)],
+        [
+            None if not of else 100.0 * of_it / of
+            for of_it, of in zip(part.tolist(), whole.tolist(), strict=True)
+        ],
         dtype="Float64",
     )
