@@ -80,20 +80,22 @@ def annotated(trace: TraceData, launched: Sequence[GraphLaunch], node: Ints) -> 
         return None
     out = []
     for launch in launched:
-        nodes: list[Node] = []
+        scopes: list[list[dict[str, Any]]] = []
         owner = np.full(len(launch.pieces), -1, np.int64)
-        before: dict[str, Any] | None = None
+        before: tuple[str, str] | None = None
         for piece, row in enumerate(launch.pieces.tolist()):
             said = fields.get(row)
+            title = None if said is None else _title(said)
             if said is not None:
-                if said != before:
-                    nodes.append(_scope(said))
-                owner[piece] = len(nodes) - 1
-            before = said
+                if title != before:
+                    scopes.append([])
+                scopes[-1].append(said)
+                owner[piece] = len(scopes) - 1
+            before = title
         match = np.where(owner >= 0, EXACT, -1).astype(np.int8)
         left = int((owner < 0).sum())
         note = f"{left} pieces of work are in no annotated scope" if left else ""
-        out.append(Plan(None, tuple(nodes), owner, match, 0, note))
+        out.append(Plan(None, tuple(map(_scope, scopes)), owner, match, 0, note))
     return out
 
 
@@ -113,9 +115,16 @@ def _fields(trace: TraceData, rows: Ints) -> dict[int, dict[str, Any]]:
     return {row: said for row, said in out.items() if any(title in said for title in _TITLES)}
 
 
-def _scope(said: dict[str, Any]) -> Node:
-    title = next(title for title in _TITLES if title in said)
-    details = dict(said)
-    if "module_fqn" in said:
-        details.setdefault("module", str(said["module_fqn"]))
-    return Node(str(said[title]), "annotation", -1, details)
+def _title(said: dict[str, Any]) -> tuple[str, str]:
+    key = next(title for title in _TITLES if title in said)
+    return key, str(said[key])
+
+
+def _scope(said: Sequence[dict[str, Any]]) -> Node:
+    """Return a scope with the fields that all its work has in common."""
+    details = {
+        key: value for key, value in said[0].items() if all(other.get(key) == value for other in said[1:])
+    }
+    if "module_fqn" in details:
+        details.setdefault("module", str(details["module_fqn"]))
+    return Node(_title(said[0])[1], "annotation", -1, details)

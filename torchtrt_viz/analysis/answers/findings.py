@@ -271,7 +271,8 @@ def _graphs(trace: TraceData) -> Iterator[Finding]:
     share = int(row["device_graph_ns"]) / whole
     yield Finding(
         f"Inside graphs {row['name']} takes {duration(row['device_graph_ns'])} of {duration(whole)} of "
-        f"device work ({_pct(share)}), in {count(int(row['graph_calls']), 'replayed call')}. {table.attrs['coverage']}",
+        f"device work ({_pct(share)}), in {count(int(row['graph_calls']), 'replayed call')}. "
+        f"{table.attrs['coverage']}",
         float(min(int(row["device_graph_ns"]), length(work.busy()))),
         share,
         "the sum of all device work",
