@@ -194,7 +194,7 @@ def test_without_its_capture_a_launch_says_so(tmp_path: Path):
 def test_the_timeline_shows_recovered_operators_on_a_track_below_the_stream(tmp_path: Path):
     trace = load(pair(tmp_path, model()))
     scene = Scene.of(trace)
-    label = "GPU 0 stream 7: operators recovered from graph captures"
+    label = "GPU 0 stream 7: recovered"
     tracks = [track for track in scene.tracks if track.label == label]
     assert len(tracks) == 1
     assert tracks[0].section == "gpu"

@@ -134,7 +134,7 @@ def _root_name(plan: Plan) -> str:
 
 def _about(launch: GraphLaunch, plan: Plan, number: int) -> dict[str, Any]:
     """Return the details of a root: what `graphs()` says of the launch."""
-    out: dict[str, Any] = {"recovered": True, "launch": number, "ambiguous": plan.ambiguous}
+    out: dict[str, Any] = {"recovered": _origin(plan), "launch": number, "ambiguous": plan.ambiguous}
     graph = plan.graph
     if graph is not None:
         out |= {"graph": _root_name(plan).removesuffix(" (recovered)").removeprefix(f"{_NAME} ")}
@@ -148,8 +148,14 @@ def _about(launch: GraphLaunch, plan: Plan, number: int) -> dict[str, Any]:
 
 
 def _of_node(plan: Plan, node: int) -> dict[str, Any]:
-    source = "" if plan.graph is None else plan.graph.source
-    return {"recovered": True, **plan.nodes[node].details, "capture": source}
+    out = {"recovered": _origin(plan), **plan.nodes[node].details}
+    return out if plan.graph is None else {**out, "capture": plan.graph.source}
+
+
+def _origin(plan: Plan) -> str:
+    if plan.graph is not None:
+        return "from the capture of the graph"
+    return "from torch's annotations of graph nodes" if plan.nodes else "nothing"
 
 
 def _template(plan: Plan, pieces: Ints) -> _Template:
@@ -259,7 +265,7 @@ def _extended(trace: TraceData, rows: _Rows, lanes: dict[int, int]) -> TraceData
 def _with_lanes(tracks: pd.DataFrame, lanes: dict[int, int]) -> pd.DataFrame:
     """Add a track below each stream that graphs ran on."""
     streams = tracks.iloc[list(lanes)].reset_index(drop=True)
-    labels = [f"{label}: operators recovered from graph captures" for label in streams["label"]]
+    labels = [f"{label}: recovered" for label in streams["label"]]
     new = schema.TRACKS.frame(
         {
             **{name: streams[name].to_numpy(dtype=object) for name in ("process", "process_name")},
