@@ -109,7 +109,8 @@ def _replay(layers: int, steps: int, sizes: Sequence[int], seed: int) -> list[di
     host = device = 1000.0
     for step in range(steps):
         size = int(chance.choice(sizes))
-        batch = int(chance.integers(size // 2 + 1, size + 1)) if size > sizes[0] else size
+        smaller = max((one for one in sizes if one < size), default=0)
+        batch = int(chance.integers(smaller + 1, size + 1))  # the smallest graph that serves it is launched
         correlation = 10 * step + 10
         copy = {"kind": "HtoD", "bytes": 4 * batch}
         events.append(_event("cpu_op", "aten::copy_", host + 3, 14.0, **{"Input Dims": [[batch], [batch]]}))

@@ -23,6 +23,9 @@ from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["Capture", "Joined", "join"]
 
+_REASONS = 5
+"""So many reasons for missing operators are told one by one, those of the most time."""
+
 
 class Capture(Protocol):
     """A recording of captures that has not been read yet."""
@@ -170,16 +173,24 @@ def _unmatched(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequenc
             sums[0] += int(left.sum())
             sums[1] += 1
             sums[2] += int(dur[launch.pieces[left]].sum())
-    return [
-        Repair(
-            "graph_work_unmatched",
-            f"{pieces} pieces of GPU work ({total / 1e6:.3g} ms) of {count} graph launches have no operator: "
-            f"{reason}",
-            _source(trace) or None,
-            count=pieces,
-        )
-        for reason, (pieces, count, total) in found.items()
-    ]
+    largest = sorted(found.items(), key=lambda one: -one[1][2])
+    out = [_without_operator(trace, reason, *sums) for reason, sums in largest[:_REASONS]]
+    rest = [sums for _, sums in largest[_REASONS:]]
+    if rest:
+        reason = f"{len(rest)} more reasons, which trace.graphs() gives launch by launch"
+        out.append(_without_operator(trace, reason, *map(sum, zip(*rest, strict=True))))
+    return out
+
+
+def _without_operator(trace: TraceData, reason: str, pieces: int, count: int, total: int) -> Repair:
+    launches = f"{count} graph {'launch' if count == 1 else 'launches'}"
+    work = f"{pieces} {'piece' if pieces == 1 else 'pieces'} of GPU work ({total / 1e6:.3g} ms)"
+    return Repair(
+        "graph_work_unmatched",
+        f"{work} of {launches} {'has' if pieces == 1 else 'have'} no operator: {reason}",
+        _source(trace) or None,
+        count=pieces,
+    )
 
 
 def _unused(

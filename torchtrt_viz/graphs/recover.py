@@ -38,15 +38,19 @@ class _Template:
         Row above each of them, counted from the root, which is 0.
     depth
         How deep each row lies.
-    below
-        For each row the pieces of work at or below it, and the pieces that are its own.
+    below, begin
+        The pieces of work at or below each row, one row's after the other's, and where each row's begin.
+    piece, row
+        The pieces with an owner, and the row that each is the own work of.
     """
 
     node: list[int]
     parent: list[int]
     depth: list[int]
-    below: list[Ints]
-    own: list[Ints]
+    below: Ints
+    begin: Ints
+    piece: Ints
+    row: Ints
 
 
 class _Rows:
@@ -91,17 +95,18 @@ def add_recovered(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequ
             base = len(spans) + len(rows)
             lanes.setdefault(lane, len(trace.tracks) + len(lanes))
             mine_start, mine_end = start[launch.pieces], end[launch.pieces]
-            first = [int(mine_start[pieces].min()) for pieces in template.below]
-            last = [int(mine_end[pieces].max()) for pieces in template.below]
-            own = [int((mine_end[pieces] - mine_start[pieces]).sum()) for pieces in template.own]
-            count = len(template.below)
+            first = np.minimum.reduceat(mine_start[template.below], template.begin)
+            last = np.maximum.reduceat(mine_end[template.below], template.begin)
+            count = len(template.begin)
+            own = np.zeros(count, np.int64)
+            np.add.at(own, template.row, (mine_end - mine_start)[template.piece])
             rows.name += [_root_name(plan), *(plan.nodes[node].name for node in template.node)]
             rows.kind += ["annotation", *(plan.nodes[node].kind for node in template.node)]
             columns = rows.columns
             columns["track"] += [lanes[lane]] * count
-            columns["start_ns"] += first
-            columns["dur_ns"] += [stop - begin for begin, stop in zip(first, last, strict=True)]
-            columns["self_ns"] += own
+            columns["start_ns"] += first.tolist()
+            columns["dur_ns"] += (last - first).tolist()
+            columns["self_ns"] += own.tolist()
             columns["depth"] += template.depth
             columns["parent"] += [-1, *(base + above for above in template.parent[1:])]
             for node in (-1, *template.node):
@@ -117,10 +122,15 @@ def add_recovered(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequ
                     rows.details.append(_of_node(plan, node))
                 rows.detail_of.append(details[place])
             rows.flows.setdefault(LAUNCH, []).append((launch.row, base))
-            for row, pieces in enumerate(template.own):
-                for piece in pieces.tolist() if row else ():
-                    name = kernel_flow(MATCHES[plan.match[piece]])
-                    rows.flows.setdefault(name, []).append((base + row, int(launch.pieces[piece])))
+            for match, name in enumerate(MATCHES):
+                mine = plan.match[template.piece] == match
+                if mine.any():
+                    links = zip(
+                        (base + template.row[mine]).tolist(),
+                        launch.pieces[template.piece[mine]].tolist(),
+                        strict=True,
+                    )
+                    rows.flows.setdefault(kernel_flow(name), []).extend(links)
     return _extended(trace, rows, lanes) if len(rows) else trace
 
 
@@ -178,13 +188,15 @@ def _template(plan: Plan, pieces: Ints) -> _Template:
         order.append(node)
         parent.append(above)
         depth.append(depth[above] + 1)
-    none: list[int] = []
+    lists = [pieces.tolist(), *(below[node] for node in order)]
     return _Template(
         order,
         parent,
         depth,
-        [pieces, *(np.array(below[node], np.int64) for node in order)],
-        [np.array(found, np.int64) for found in (none, *(own.get(node, none) for node in order))],
+        np.array([piece for found in lists for piece in found], np.int64),
+        np.cumsum([0, *map(len, lists[:-1])]),
+        np.array([piece for found in own.values() for piece in found], np.int64),
+        np.array([place[node] for node, found in own.items() for _ in found], np.int64),
     )
 
 

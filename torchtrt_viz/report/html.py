@@ -152,9 +152,8 @@ def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
 
 def _launches(graphs: pd.DataFrame) -> pd.DataFrame:
     """Leave folders out, and the column of reasons where everything was matched."""
-    names = [PurePath(path).name if isinstance(path, str) else None for path in graphs["capture"]]
-    frame = graphs.assign(capture=names)
-    frame.attrs.update(graphs.attrs)
+    frame = graphs.copy()
+    frame["capture"] = [PurePath(path).name if isinstance(path, str) else None for path in graphs["capture"]]
     return frame if frame["note"].notna().any() else frame.drop(columns="note")
 
 
@@ -166,7 +165,7 @@ def _graphs_first(operators: pd.DataFrame) -> pd.DataFrame:
     frame = operators.sort_values("device_self_ns", ascending=False, kind="stable")
     frame = frame[[*front, *(name for name in frame.columns if name not in front)]].reset_index(drop=True)
     said = operators.attrs["coverage"]
-    frame.attrs.update(operators.attrs, coverage=f"{said} Most GPU work first: graphs ran part of it.")
+    frame.attrs["coverage"] = f"{said} Most GPU work first: graphs ran part of it."
     return frame
 
 
