@@ -7,6 +7,7 @@ the traces do: one captures, another launches what was captured.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,7 +25,8 @@ DETAILS = "execution_details.json"
 _FOLDERS = ("capture_traces", "graph_capture", "graph_captures")
 _BEGINS, _LAUNCHES = b"StreamBeginCapture", b"GraphLaunch"
 _LOOKED_INTO = 64 << 20
-"""Traces of up to so many bytes together, as stored, are looked into for their roles."""
+_MOST_LOOKED_INTO = 64
+"""Up to so many traces, of so many bytes together as stored, are looked into for their roles."""
 _DETAILS_BYTES = 4 << 20
 _LARGEST_BATCH = 10_000_000
 
@@ -90,14 +92,22 @@ def _is_capture(rank: RankFile) -> bool:
 
 
 def _by_content(ranks: Sequence[RankFile]) -> list[bool]:
-    """Say of each trace whether it captures graphs and launches none, while another launches some."""
+    """Say of each trace whether it captures graphs and launches none, while another launches some.
+
+    Only traces are looked into that share their rank with another one, or say none: a capture and its replay
+    are of one process.
+    """
     none = [False] * len(ranks)
+    several = {rank for rank, count in Counter(one.rank for one in ranks).items() if count > 1}
     sources = [
-        rank.source if rank.what == "trace" and rank.format == "kineto" and rank.state == "ok" else None
+        rank.source
+        if rank.rank in several and (rank.what, rank.format, rank.state) == ("trace", "kineto", "ok")
+        else None
         for rank in ranks
     ]
     known = [source for source in sources if source is not None]
-    if len(known) < 2 or sum(source.stored_bytes or 0 for source in known) > _LOOKED_INTO:
+    stored = sum(source.stored_bytes or 0 for source in known)
+    if not 2 <= len(known) <= _MOST_LOOKED_INTO or stored > _LOOKED_INTO:
         return none
     calls = [(False, False) if source is None else _calls_in(source) for source in sources]
     if not any(launches for _, launches in calls):
