@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain_sums import excesses
 
 import torchtrt_viz as tv
 from torchtrt_viz.trace import Trace
@@ -108,6 +109,7 @@ def test_sums_stay_within_what_was_recorded(corpus: Path, name: str):
     work = sum(ns(float(e["dur"])) for e in raw if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"))
     calls = [e for e in raw if e.get("cat") == "cuda_runtime" and "GraphLaunch" in e["name"]]
     joined, alone = load(folder), load(folder, graphs=False)
+    assert list(excesses(joined)) == []
     table = joined.operators()
     assert int(table["device_self_ns"].sum()) + table.attrs["device_unexplained_ns"] == work
     assert int(tv.analysis.call_tree(joined, value="gpu")["self_ns"].sum()) == work

@@ -15,6 +15,7 @@ import pytest
 from graph_traces import Call, Launch, capture, model, numbered, replay, write_pair
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plain_sums import excesses
 from rank_traces import write
 
 import torchtrt_viz as tv
@@ -141,6 +142,7 @@ def test_a_replay_gets_the_operators_of_its_capture(tmp_path: Path):
     assert table["note"].isna().all()
     assert table["matched_gpu_pct"].tolist() == [100.0, 100.0]
     assert trace.meta["warnings"] == []
+    assert list(excesses(trace)) == []
 
 
 def test_operators_that_only_graphs_ran_have_gpu_time_and_no_host_time(tmp_path: Path):
