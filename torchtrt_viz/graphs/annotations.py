@@ -60,7 +60,7 @@ _LOOKED_AT = 512
 def node_ids(trace: TraceData, rows: Ints) -> Ints | None:
     """Return for every span the id of its graph node, -1 unknown; None where none of ``rows`` has one."""
     codes, values = trace.args.values(rows, _NODE)
-    known = np.array([*(int(v) if isinstance(v, int) and v > 0 else -1 for v in values), -1], np.int64)
+    known = np.array([*(v if type(v) is int and 0 < v < 2**63 else -1 for v in values), -1], np.int64)
     found = known[codes]
     if not (found > 0).any():
         return None
