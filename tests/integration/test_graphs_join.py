@@ -393,6 +393,21 @@ def test_the_capture_of_the_batch_size_is_chosen_among_many_of_equal_work(tmp_pa
     assert shapes == [[[32, 16], [16, 16]], [[32, 16], [16, 16]], [[16, 16], [16, 16]]]
 
 
+def test_a_graph_larger_than_the_step_needs_shows_by_its_work(tmp_path: Path):
+    """Ranks that work together pad their batches alike: a step of 5 may run the graph of 32."""
+    captures = {
+        f"bs_{size}_rank0.json.gz": capture([model(batch=size, suffix=f"_{size}")], said=None)
+        for size in (8, 16, 32, 64)
+    }
+    calls = model(batch=32, suffix="_32")
+    launches = [Launch(tuple(calls), "execute_context_0(0)_generation_5(5)")]
+    trace = load(write_pair(tmp_path, replay(launches), captures))
+    check(trace, calls)
+    assert trace.graphs()[["batch", "step_batch", "exact"]].iloc[0].tolist() == [32, 5, 15]
+    alone = tmp_path / "capture_traces" / "bs_32_rank0.json.gz"
+    assert load(tmp_path / "graph_execution.json.gz", graphs=alone).graphs()["none"].tolist() == [15]
+
+
 def test_sizes_and_modes_come_from_the_list_beside_the_captures(tmp_path: Path):
     calls = model()
     details = [{"file": "a.json.gz", "batch_size": 32, "mode": "PIECEWISE"}, {"file": "gone"}, "?"]

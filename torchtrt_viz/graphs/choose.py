@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,27 +71,34 @@ class _Sequence:
     note: str = ""
 
 
-def choose(launched: Sequence[GraphLaunch], captured: Sequence[CapturedGraph], names: Names) -> list[Plan]:
+def choose(
+    launched: Sequence[GraphLaunch],
+    captured: Sequence[CapturedGraph],
+    names: Names,
+    sizes: Collection[int] = (),
+) -> list[Plan]:
     """Return a plan for each launch.
 
     A capture whose batch size contradicts the one that the replay's range states is refused, and one whose
     work differs in more than a twentieth. Of several that fit, the order of launches within a step against
     that of the captures within their recording decides; then what all of them agree on is kept.
+
+    Parameters
+    ----------
+    sizes
+        Batch sizes that the engine is known to have captured, beside those of ``captured``.
     """
     sequences: dict[tuple[bytes, bytes], _Sequence] = {}
     for launch in launched:
         if launch.signature not in sequences:
             sequences[launch.signature] = _fitting(launch, captured, names)
-    sizes = {graph.batch for graph in captured if graph.batch is not None}
+    read = {graph.batch for graph in captured if graph.batch is not None}
+    known = read | set(sizes)
     possible = []
     notes = []
     for launch in launched:
         sequence = sequences[launch.signature]
-        agreeing = [
-            fit
-            for fit in sequence.fits
-            if fit.graph.batch is None or launch.batch is None or fits(fit.graph.batch, launch.batch, sizes)
-        ]
+        agreeing = _serving(sequence.fits, launch.batch, known, read)
         refused = sorted(
             {fit.graph.batch for fit in sequence.fits if fit not in agreeing and fit.graph.batch}
         )
@@ -111,6 +118,27 @@ def choose(launched: Sequence[GraphLaunch], captured: Sequence[CapturedGraph], n
             made[key] = _plan(launch, options, note)
         out.append(made[key])
     return out
+
+
+def _serving(
+    found: Sequence[_Fit], step: int | None, known: Collection[int], read: Collection[int]
+) -> list[_Fit]:
+    """Return the fits whose batch size serves the step.
+
+    An engine may launch a larger graph than a step needs: ranks that work together pad to the same size. It
+    shows where each smaller graph that serves the step was read, and its work is another.
+    """
+    out = [
+        fit
+        for fit in found
+        if fit.graph.batch is None or step is None or fits(fit.graph.batch, step, known)
+    ]  # fmt: skip
+    if out or step is None or len(known) < 2:
+        return out
+    larger = min((size for fit in found if (size := fit.graph.batch or 0) > step), default=None)
+    if larger is None or any(size not in read for size in known if step <= size < larger):
+        return []
+    return [fit for fit in found if fit.graph.batch == larger]
 
 
 def _fitting(launch: GraphLaunch, captured: Sequence[CapturedGraph], names: Names) -> _Sequence:

@@ -77,13 +77,14 @@ def join(trace: TraceData, captures: Sequence[Capture] = ()) -> Joined:
     if any(BEGIN_CAPTURE.search(str(name)) for name in trace.spans["name"].cat.categories):
         captured += captured_graphs(trace, names, _source(trace))
     wanted, refusal = _wanted(captures, launched)
-    repairs = []
-    for capture in wanted:
-        try:
-            captured += captured_graphs(capture.read(), names, capture.name, capture.batch, capture.mode)
-        except TraceFormatError as error:
-            repairs.append(Repair("damaged_graph_capture", f"the capture is not used: {error}", capture.name))
-    plans = choose(launched, captured, names)
+    repairs = _read(wanted, names, captured)
+    sizes = {capture.batch for capture in captures if capture.batch is not None}
+    plans = choose(launched, captured, names, sizes)
+    larger = _larger(captures, wanted, launched, plans)
+    if larger:
+        repairs += _read(larger, names, captured)
+        plans = choose(launched, captured, names, sizes)
+        wanted = [*wanted, *larger]
     if refusal:
         plans = [_refused(plan, refusal) for plan in plans]
     scopes = None if node is None else annotated(trace, launched, node)
@@ -96,6 +97,39 @@ def join(trace: TraceData, captures: Sequence[Capture] = ()) -> Joined:
     return Joined(
         out, tuple(repairs), (*_unmatched(trace, launched, plans), *_unused(wanted, captured, plans))
     )
+
+
+def _read(captures: Iterable[Capture], names: Names, captured: list[CapturedGraph]) -> list[Repair]:
+    """Add the graphs of recordings to ``captured``; returns what could not be read."""
+    repairs = []
+    for capture in captures:
+        try:
+            captured += captured_graphs(capture.read(), names, capture.name, capture.batch, capture.mode)
+        except TraceFormatError as error:
+            repairs.append(Repair("damaged_graph_capture", f"the capture is not used: {error}", capture.name))
+    return repairs
+
+
+def _larger(
+    captures: Sequence[Capture],
+    wanted: Sequence[Capture],
+    launched: Sequence[GraphLaunch],
+    plans: Sequence[Plan],
+) -> list[Capture]:
+    """Return the captures of larger batch sizes than steps without a graph need, where any were read."""
+    least = min(
+        (
+            launch.batch
+            for launch, plan in zip(launched, plans, strict=True)
+            if plan.graph is None and launch.batch
+        ),
+        default=None,
+    )
+    if least is None or not wanted:
+        return []
+    return [
+        capture for capture in captures if capture not in wanted and capture.batch and capture.batch > least
+    ]  # fmt: skip
 
 
 def _source(trace: TraceData) -> str:

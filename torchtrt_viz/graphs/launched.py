@@ -37,7 +37,7 @@ class GraphLaunch:
     batch
         Batch size that a range around the launch states, None where none does.
     step
-        Number of the range around the launch, the same for the launches of one step; -1 outside.
+        Row of the range around the launch, the same for the launches of one step; -1 outside.
     """
 
     row: int
@@ -93,7 +93,7 @@ def graph_launches(trace: TraceData, names: Names, node: Ints | None = None) -> 
 
 
 def _steps(trace: TraceData) -> tuple[Ints, dict[int, int]]:
-    """Return the outermost range around each call, and the batch size that the innermost one states."""
+    """Return the range around each call that states a batch size, else the outermost, and the size."""
     spans = trace.spans
     host = among(spans["domain"], ("host",)) & measured(trace)
     ranges = host & among(spans["kind"], ("annotation", "step"))
@@ -115,5 +115,5 @@ def _steps(trace: TraceData) -> tuple[Ints, dict[int, int]]:
         while row >= 0 and row not in known:
             row = int(parent[row])
         if row >= 0:
-            sizes[call] = known[row]
+            sizes[call], steps[call] = known[row], row
     return steps, sizes
