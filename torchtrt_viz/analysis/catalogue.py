@@ -151,12 +151,11 @@ _TRACE = (
         "Graph launches",
         "Each launch's host time once, beside the GPU time of the kernels that it ran; how many of them "
         "have their operator back from the graph's capture, and why the others have none.",
-        views=("report", "terminal"),
+        views=("report", "picture", "terminal"),
         brief=(
-            *("launched_by", "graph", "batch", "mode", "host_ns", "kernels", "gpu_ns", "exact", "ordered"),
-            *("by_name", "none", "ambiguous", "matched_gpu_pct", "note"),
+            *("launched_by", "graph", "host_ns", "kernels", "gpu_ns"),
+            *("exact", "ordered", "by_name", "none", "matched_gpu_pct"),
         ),
-        rows=16,
     ),
     Table(
         "engine.delegate_calls:delegates",

@@ -17,6 +17,7 @@ from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.model.trace_data import TraceData
 from torchtrt_viz.report.columns import duration
 from torchtrt_viz.report.document import document, table_section, timeline
+from torchtrt_viz.report.graph_tables import gpu_first, launches
 from torchtrt_viz.report.markup import escape, facts
 from torchtrt_viz.report.meta import known_facts, warnings_of
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
@@ -56,9 +57,9 @@ def page(
         if name == "summary":
             frame = _without_folders(frame)
         elif name == "graphs":
-            frame = _launches(frame)
+            frame = launches(frame)
         elif name == "operators":
-            frame = _graphs_first(frame)
+            frame = gpu_first(frame)
         if name == "questions":
             sections.append(_questions(frame))
         elif len(frame):
@@ -147,25 +148,6 @@ def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
     frame["note"] = [
         PurePath(note).name if here else note for note, here in zip(frame["note"], source, strict=True)
     ]
-    return frame
-
-
-def _launches(graphs: pd.DataFrame) -> pd.DataFrame:
-    """Leave folders out, and the column of reasons where everything was matched."""
-    frame = graphs.copy()
-    frame["capture"] = [PurePath(path).name if isinstance(path, str) else None for path in graphs["capture"]]
-    return frame if frame["note"].notna().any() else frame.drop(columns="note")
-
-
-def _graphs_first(operators: pd.DataFrame) -> pd.DataFrame:
-    """Put GPU work first where graphs ran operators: these took no host time, and would stand last."""
-    if not len(operators) or not (operators["graph_calls"] > 0).any():
-        return operators
-    front = ["name", "calls", "graph_calls", "device_self_ns", "device_total_ns", "device_graph_ns"]
-    frame = operators.sort_values("device_self_ns", ascending=False, kind="stable")
-    frame = frame[[*front, *(name for name in frame.columns if name not in front)]].reset_index(drop=True)
-    said = operators.attrs["coverage"]
-    frame.attrs["coverage"] = f"{said} Most GPU work first: graphs ran part of it."
     return frame
 
 
