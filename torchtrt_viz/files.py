@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from torchtrt_viz.loading.load import load_data
 from torchtrt_viz.model.session_data import SessionData
@@ -25,7 +25,7 @@ def load(
     strict: bool = False,
     progress: Progress | bool | None = None,
     engine: str | None = None,
-    graphs: Input | Iterable[Input] | Literal[False] | None = None,
+    graphs: Input | Iterable[Input] | bool | None = None,
 ) -> Trace | Session:
     """Read a trace, a set of files that belong together, or a session of many ranks.
 
@@ -62,8 +62,8 @@ def load(
     graphs
         Recordings of the captures of CUDA or HIP graphs, as paths, a folder, or anything else that can be
         read: the kernels that launches of graphs ran get the operators of their capture
-        (:meth:`Trace.graphs`). None: those among the files that are loaded, told by their folder
-        (``capture_traces``), name or content. False: join nothing.
+        (:meth:`Trace.graphs`). None or True: those among the files that are loaded, told by their
+        folder (``capture_traces``), name or content. False: join nothing.
 
     Returns
     -------

@@ -546,8 +546,9 @@ def test_captures_are_named_by_hand(tmp_path: Path):
 def test_what_is_no_capture_cannot_be_named_as_one(tmp_path: Path):
     a = write(tmp_path / "x.json", replay([Launch(tuple(model()))]))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(OptionError, match="graphs"):
-        tv.load(a, graphs=tmp_path / "empty")
+    for wrong in (tmp_path / "empty", 3, [None]):
+        with pytest.raises(OptionError, match="graphs"):
+            tv.load(a, graphs=wrong)  # type: ignore[arg-type]
     with pytest.raises(TraceFormatError):
         tv.load(a, graphs=tmp_path / "nothing")
     trace = load(a, graphs=a)
@@ -621,6 +622,15 @@ def test_a_damaged_capture_costs_its_operators_and_nothing_else(tmp_path: Path, 
     found = tv.load(folder)
     trace = found if isinstance(found, tv.Trace) else found.trace(what="trace")
     assert trace.graphs()["none"].tolist() == [15]
+
+
+def test_strict_loading_refuses_a_damaged_capture(tmp_path: Path):
+    calls = model()
+    cut = capture([calls])[:-200]
+    folder = write_pair(tmp_path, replay([Launch(tuple(calls))]), {"bs_32_rank0.json": cut})
+    check(load(folder), calls)
+    with pytest.raises(TraceFormatError, match="capture is not used"):
+        tv.load(folder, strict=True)
 
 
 # -- recordings of CUDA ----

@@ -8,7 +8,6 @@ to be read.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats import FORMATS
@@ -32,6 +31,8 @@ from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["load_data"]
 
+_CAPTURES = "traces of graphs' captures, or a folder of them; False to join none"
+
 
 def load_data(
     path_or_paths: Input | Iterable[Input],
@@ -41,7 +42,7 @@ def load_data(
     strict: bool = False,
     progress: Progress | bool | None = None,
     engine: str | None = None,
-    graphs: Input | Iterable[Input] | Literal[False] | None = None,
+    graphs: Input | Iterable[Input] | bool | None = None,
 ) -> TraceData | SessionData:
     """Read what is there; parameters and errors are those of :func:`torchtrt_viz.load`."""
     if format is not None and format not in FORMATS:
@@ -53,7 +54,7 @@ def load_data(
         options = LoadOptions(
             strict=strict, etrecord=open_record(etrecord), progress=watch, graphs=graphs is not False
         )
-        by_hand = [] if graphs is None or graphs is False else _captures(graphs, options)
+        by_hand = [] if graphs is None or isinstance(graphs, bool) else _captures(graphs, options)
         document = _capture(named) if format is None and engine is None else None
         if document is not None:
             return load_capture(document, options)
@@ -69,10 +70,14 @@ def load_data(
 
 def _captures(named: Input | Iterable[Input], options: LoadOptions) -> list[RankFile]:
     """Return the recordings of captures that the caller named: every trace among the files is one."""
-    found = group(identify(open_inputs(named).files, None))
+    try:
+        files = open_inputs(named).files
+    except OptionError as error:
+        raise OptionError("graphs", named, _CAPTURES) from error
+    found = group(identify(files, None))
     out = as_captures((rank for rank in found.ranks if rank.state != "missing"), found.others)
     if not out:
-        raise OptionError("graphs", named, "traces of graphs' captures, or a folder of them")
+        raise OptionError("graphs", named, _CAPTURES)
     options.warnings.extend(found.notes)
     return out
 

@@ -167,7 +167,7 @@ class _Recording:
         return self.file.mode
 
     def read(self) -> TraceData:
-        return self.file.load(replace(self.options, graphs=False, progress=None, strict=False))
+        return self.file.load(replace(self.options, graphs=False, progress=None))
 
 
 def recordings(captures: Iterable[RankFile], options: LoadOptions) -> list[Capture]:

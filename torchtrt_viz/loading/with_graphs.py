@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["with_graphs"]
 
 
+def _launches_graphs(trace: TraceData) -> bool:
+    return "GraphLaunch" in "\n".join(map(str, trace.spans["name"].cat.categories))
+
+
 def with_graphs(trace: TraceData, captures: Sequence[Capture], options: LoadOptions) -> TraceData:
     """Join a trace with recordings of captures, unless the caller wants it as it is.
 
@@ -22,7 +26,7 @@ def with_graphs(trace: TraceData, captures: Sequence[Capture], options: LoadOpti
     TraceFormatError
         With ``options.strict`` for a recording that cannot be read.
     """
-    if not options.graphs:
+    if not options.graphs or not (captures or _launches_graphs(trace)):
         return trace
     # slow to import: it needs pandas
     from torchtrt_viz.graphs.join import join
