@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from torchtrt_viz.analysis.core.links import launches
+from torchtrt_viz.analysis.core.links import launches, of_graphs
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.graphs.annotations import annotated, node_ids
 from torchtrt_viz.graphs.batch import fits
@@ -69,7 +69,8 @@ def join(trace: TraceData, captures: Sequence[Capture] = ()) -> Joined:
     if not launches_graphs(trace):
         return Joined(trace, notes=_useless(captures))
     names = Names()
-    node = node_ids(trace, launches(trace).work.row)
+    found = launches(trace)
+    node = node_ids(trace, found.work.row[of_graphs(trace, found)])
     launched = graph_launches(trace, names, node)
     if not launched:
         return Joined(trace, notes=_useless(captures))

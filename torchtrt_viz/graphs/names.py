@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.core.device_work import CLASSES, classify
-from torchtrt_viz.analysis.core.masks import strings
+from torchtrt_viz.analysis.core.masks import codes
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["BEGIN_CAPTURE", "END_CAPTURE", "LAUNCHES", "Names"]
@@ -41,9 +41,11 @@ class Names:
 
     def of_work(self, trace: TraceData, rows: Ints) -> Ints:
         """Return the codes of device work."""
-        names = strings(trace.spans["name"])[rows]
+        column = trace.spans["name"]
+        found, place = np.unique(codes(column)[rows], return_inverse=True)
+        known = [self._code(str(name)) for name in column.cat.categories.take(np.maximum(found, 0))]
+        out = np.array(known, np.int64)[place.reshape(-1)]
         kind = classify(trace, rows)
-        out = np.array([self._code(str(name)) for name in names], np.int64)
         out[kind == CLASSES.index("copy")] = self.copy
         out[kind == CLASSES.index("fill")] = self.fill
         return out
@@ -61,6 +63,6 @@ class Names:
             np.int64,
         )  # fmt: skip
 
-    def without_names(self, codes: Ints) -> Ints:
+    def without_names(self, given: Ints) -> Ints:
         """Return codes as a recorder would give them that does not name kernels in launches."""
-        return np.where((codes == self.copy) | (codes == self.fill), codes, self.unnamed)
+        return np.where((given == self.copy) | (given == self.fill), given, self.unnamed)

@@ -32,42 +32,63 @@ class _Template:
 
     Attributes
     ----------
-    node
-        Node of each row after the root.
+    name, kind, detail
+        Name and details of each row by their numbers in `_Rows`, and its kind.
     parent
-        Row above each of them, counted from the root, which is 0.
+        Row above each, counted from the root, which is 0 and has -1.
     depth
         How deep each row lies.
+    call
+        Number of what each row stands for within the launch: the same on every stream.
     below, begin
         The pieces of work at or below each row, one row's after the other's, and where each row's begin.
-    piece, row
-        The pieces with an owner, and the row that each is the own work of.
+    piece, row, match
+        The pieces with an owner, the row that each is the own work of, and how it was matched.
     """
 
-    node: list[int]
-    parent: list[int]
-    depth: list[int]
+    name: Ints
+    kind: Ints
+    detail: Ints
+    parent: Ints
+    depth: Ints
+    call: Ints
     below: Ints
     begin: Ints
     piece: Ints
     row: Ints
+    match: Ints
 
 
 class _Rows:
-    """Columns of the rows being made."""
+    """Rows being made: whole columns, launch after launch; names and details are held once."""
+
+    COLUMNS = ("name", "kind", "track", "start_ns", "dur_ns", "self_ns", "depth", "parent", "external_id")
 
     def __init__(self) -> None:
-        self.name: list[str] = []
-        self.kind: list[str] = []
-        self.columns: dict[str, list[Any]] = {
-            key: [] for key in ("track", "start_ns", "dur_ns", "self_ns", "depth", "parent", "external_id")
-        }
+        self.columns: dict[str, list[Ints]] = {name: [] for name in (*self.COLUMNS, "detail")}
+        self.flows: dict[str, list[Ints]] = {}
+        self.names: dict[str, int] = {}
         self.details: list[dict[str, Any]] = []
-        self.detail_of: list[int] = []
-        self.flows: dict[str, list[tuple[int, int]]] = {}
+        self.count = 0
 
-    def __len__(self) -> int:
-        return len(self.name)
+    def add(self, **columns: Ints) -> None:
+        """Add rows."""
+        for name, values in columns.items():
+            self.columns[name].append(values)
+        self.count += len(columns["name"])
+
+    def link(self, name: str, source: Ints, target: Ints) -> None:
+        """Add flows."""
+        self.flows.setdefault(name, []).append(np.stack([source, target]))
+
+    def name(self, text: str) -> int:
+        """Return the number of a name."""
+        return self.names.setdefault(text, len(self.names))
+
+    def detail(self, details: dict[str, Any]) -> int:
+        """Hold the details of rows; returns their number."""
+        self.details.append(details)
+        return len(self.details) - 1
 
 
 def add_recovered(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequence[Plan]) -> TraceData:
@@ -80,58 +101,38 @@ def add_recovered(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequ
     rows = _Rows()
     next_id = int(filled(spans["external_id"]).max(initial=0)) + 1
     templates: dict[tuple[Any, ...], list[_Template]] = {}
-    details: dict[tuple[int, int], int] = {}
     for number, (launch, plan) in enumerate(zip(launched, plans, strict=True)):
         lane_of = track[launch.pieces]
+        streams = list(dict.fromkeys(lane_of.tolist()))
         key = (id(plan), lane_of.tobytes())
         if key not in templates:
-            templates[key] = [
-                _template(plan, np.flatnonzero(lane_of == lane)) for lane in dict.fromkeys(lane_of)
-            ]
-        ids: dict[int, int] = {}
-        root_details = len(rows.details)
-        rows.details.append(_about(launch, plan, number))
-        for lane, template in zip(dict.fromkeys(lane_of.tolist()), templates[key], strict=True):
-            base = len(spans) + len(rows)
-            lanes.setdefault(lane, len(trace.tracks) + len(lanes))
-            mine_start, mine_end = start[launch.pieces], end[launch.pieces]
-            first = np.minimum.reduceat(mine_start[template.below], template.begin)
-            last = np.maximum.reduceat(mine_end[template.below], template.begin)
-            count = len(template.begin)
-            own = np.zeros(count, np.int64)
-            np.add.at(own, template.row, (mine_end - mine_start)[template.piece])
-            rows.name += [_root_name(plan), *(plan.nodes[node].name for node in template.node)]
-            rows.kind += ["annotation", *(plan.nodes[node].kind for node in template.node)]
-            columns = rows.columns
-            columns["track"] += [lanes[lane]] * count
-            columns["start_ns"] += first.tolist()
-            columns["dur_ns"] += (last - first).tolist()
-            columns["self_ns"] += own.tolist()
-            columns["depth"] += template.depth
-            columns["parent"] += [-1, *(base + above for above in template.parent[1:])]
-            for node in (-1, *template.node):
-                if node not in ids:
-                    ids[node] = next_id
-                    next_id += 1
-                columns["external_id"].append(ids[node])
-            rows.detail_of.append(root_details)
-            for node in template.node:
-                place = (id(plan), node)
-                if place not in details:
-                    details[place] = len(rows.details)
-                    rows.details.append(_of_node(plan, node))
-                rows.detail_of.append(details[place])
-            rows.flows.setdefault(LAUNCH, []).append((launch.row, base))
+            templates[key] = _templates(plan, [np.flatnonzero(lane_of == lane) for lane in streams], rows)
+        begin, stop = start[launch.pieces], end[launch.pieces]
+        about = rows.detail(_about(launch, plan, number))
+        for lane, template in zip(streams, templates[key], strict=True):
+            base = len(spans) + rows.count
+            size = len(template.begin)
+            first = np.minimum.reduceat(begin[template.below], template.begin)
+            own = np.zeros(size, np.int64)
+            np.add.at(own, template.row, (stop - begin)[template.piece])
+            rows.add(
+                name=template.name,
+                kind=template.kind,
+                track=np.full(size, lanes.setdefault(lane, len(trace.tracks) + len(lanes)), np.int64),
+                start_ns=first,
+                dur_ns=np.maximum.reduceat(stop[template.below], template.begin) - first,
+                self_ns=own,
+                depth=template.depth,
+                parent=np.where(template.parent < 0, -1, base + template.parent),
+                external_id=next_id + template.call,
+                detail=np.where(template.detail < 0, about, template.detail),
+            )
+            rows.link(LAUNCH, np.array([launch.row]), np.array([base]))
             for match, name in enumerate(MATCHES):
-                mine = plan.match[template.piece] == match
-                if mine.any():
-                    links = zip(
-                        (base + template.row[mine]).tolist(),
-                        launch.pieces[template.piece[mine]].tolist(),
-                        strict=True,
-                    )
-                    rows.flows.setdefault(kernel_flow(name), []).extend(links)
-    return _extended(trace, rows, lanes) if len(rows) else trace
+                mine = template.match == match
+                rows.link(kernel_flow(name), base + template.row[mine], launch.pieces[template.piece[mine]])
+        next_id += 1 + max(int(template.call.max()) for template in templates[key])
+    return _extended(trace, rows, lanes) if rows.count else trace
 
 
 def _root_name(plan: Plan) -> str:
@@ -168,8 +169,16 @@ def _origin(plan: Plan) -> str:
     return "from torch's annotations of graph nodes" if plan.nodes else "nothing"
 
 
-def _template(plan: Plan, pieces: Ints) -> _Template:
-    """Lay out what has work among these pieces."""
+def _templates(plan: Plan, streams: Sequence[Ints], rows: _Rows) -> list[_Template]:
+    """Lay out what has work, stream by stream."""
+    calls: dict[int, int] = {-1: 0}
+    details: dict[int, int] = {}
+    return [_template(plan, pieces, rows, calls, details) for pieces in streams]
+
+
+def _template(
+    plan: Plan, pieces: Ints, rows: _Rows, calls: dict[int, int], details: dict[int, int]
+) -> _Template:
     own: dict[int, list[int]] = {}
     below: dict[int, list[int]] = {}
     for piece in pieces.tolist():
@@ -181,22 +190,31 @@ def _template(plan: Plan, pieces: Ints) -> _Template:
             below.setdefault(node, []).append(piece)
             node = plan.nodes[node].parent
     place = {-1: 0}
-    parent, depth, order = [-1], [0], []
-    for node in sorted(below):  # nodes stand in the order in which they began: parents come first
+    parent, depth = [-1], [0]
+    order = sorted(below)  # nodes stand in the order in which they began: parents come first
+    for node in order:
         above = place[plan.nodes[node].parent]
         place[node] = len(parent)
-        order.append(node)
         parent.append(above)
         depth.append(depth[above] + 1)
+        calls.setdefault(node, len(calls))
+        if node not in details:
+            details[node] = rows.detail(_of_node(plan, node))
     lists = [pieces.tolist(), *(below[node] for node in order)]
+    nodes = [plan.nodes[node] for node in order]
+    piece = np.array([piece for found in own.values() for piece in found], np.int64)
     return _Template(
-        order,
-        parent,
-        depth,
-        np.array([piece for found in lists for piece in found], np.int64),
-        np.cumsum([0, *map(len, lists[:-1])]),
-        np.array([piece for found in own.values() for piece in found], np.int64),
-        np.array([place[node] for node, found in own.items() for _ in found], np.int64),
+        name=np.array([rows.name(_root_name(plan)), *(rows.name(node.name) for node in nodes)], np.int64),
+        kind=np.array([schema.KINDS.index(kind) for kind in ("annotation", *(node.kind for node in nodes))]),
+        detail=np.array([-1, *(details[node] for node in order)], np.int64),
+        parent=np.array(parent, np.int64),
+        depth=np.array(depth, np.int64),
+        call=np.array([0, *(calls[node] for node in order)], np.int64),
+        below=np.array([piece for found in lists for piece in found], np.int64),
+        begin=np.cumsum([0, *map(len, lists[:-1])]),
+        piece=piece,
+        row=np.array([place[node] for node, found in own.items() for _ in found], np.int64),
+        match=plan.match[piece].astype(np.int64),
     )
 
 
@@ -235,32 +253,37 @@ class _WithRecovered:
 
 
 def _extended(trace: TraceData, rows: _Rows, lanes: dict[int, int]) -> TraceData:
-    count = len(rows)
-    columns = {name: np.array(values, np.int64) for name, values in rows.columns.items()}
-    columns["track"] = columns["track"].astype(np.int32)
-    columns["depth"] = columns["depth"].astype(np.int32)
+    columns = {name: np.concatenate(values) for name, values in rows.columns.items()}
+    detail = columns.pop("detail")
+    names = pd.Index(list(rows.names), dtype="str")
     rank = trace.meta["rank"]
     new = schema.SPANS.frame(
         {
-            "name": pd.Categorical(rows.name),
-            "kind": np.array([schema.KINDS.index(kind) for kind in rows.kind], np.int8),
+            **columns,
+            "name": pd.Categorical.from_codes(columns["name"].tolist(), categories=names),
+            "kind": columns["kind"].astype(np.int8),
+            "track": columns["track"].astype(np.int32),
+            "depth": columns["depth"].astype(np.int32),
             "domain": "gpu",
             "timing": "modeled",
             "rank": -1 if rank is None else int(rank),
-            **columns,
         },
-        count,
+        rows.count,
     )
     spans = stack([trace.spans[[name for name in schema.SPANS.stored if name in trace.spans]], new])
-    made = [(name, source, target) for name, links in rows.flows.items() for source, target in links]
+    links = {name: np.concatenate(found, axis=1) for name, found in rows.flows.items()}
+    ends = np.concatenate(list(links.values()), axis=1)
     flows = schema.FLOWS.frame(
         {
-            "name": pd.Categorical([name for name, _, _ in made]),
-            "source": np.array([source for _, source, _ in made], np.int64),
-            "target": np.array([target for _, _, target in made], np.int64),
+            "name": pd.Categorical.from_codes(
+                np.repeat(np.arange(len(links)), [found.shape[1] for found in links.values()]).tolist(),
+                categories=pd.Index(list(links), dtype="str"),
+            ),
+            "source": ends[0],
+            "target": ends[1],
             "id": -1,
         },
-        len(made),
+        ends.shape[1],
     )
     return TraceData(
         spans=spans,
@@ -269,7 +292,7 @@ def _extended(trace: TraceData, rows: _Rows, lanes: dict[int, int]) -> TraceData
         counters=trace.counters,
         flows=stack([trace.flows, flows]) if len(trace.flows) else flows,
         meta=trace.meta,
-        args=_WithRecovered(trace.args, rows.details, np.array(rows.detail_of, np.int64)),
+        args=_WithRecovered(trace.args, rows.details, detail),
         instant_args=trace.instant_args,
     )
 
