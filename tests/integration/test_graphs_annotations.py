@@ -66,7 +66,7 @@ def test_kernels_without_an_annotation_are_counted(tmp_path: Path):
     )
     table = trace.graphs()
     assert table[["exact", "none"]].to_numpy().tolist() == [[2, 13]] * 2
-    assert table["note"].iloc[0] == "13 pieces of work are in no annotated scope"
+    assert table["note"].iloc[0] == "13 pieces of work in no annotated scope"
     names = set(trace.operators(kinds=("annotation",))["name"])
     assert names == {"first", "second"}
 

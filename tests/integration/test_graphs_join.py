@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from graph_traces import Call, Launch, capture, model, numbered, replay, write_pair
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,9 +22,11 @@ from rank_traces import write
 import torchtrt_viz as tv
 from torchtrt_viz.analysis.core.links import operator_rows
 from torchtrt_viz.analysis.core.recovered import recovered
+from torchtrt_viz.cli.show import command as show
 from torchtrt_viz.errors import OptionError, TraceFormatError
 from torchtrt_viz.graphs.batch import captured_as, captured_in_file, fits, replayed
 from torchtrt_viz.model.graph_rows import MATCHES
+from torchtrt_viz.report.html import page
 from torchtrt_viz.scene.scene import Scene
 
 CAPTURE = "graph_capture_rank_0.1773709742341309550.pt.trace.json.gz"
@@ -325,7 +328,7 @@ def test_a_kernel_that_can_be_of_two_operators_is_counted_and_not_guessed(tmp_pa
     assert found["match"].value_counts().to_dict() == {"ordered": 40, "none": 1}
     table = trace.graphs()
     assert table["ambiguous"].tolist() == [1]
-    assert "1 pieces of work can be of several captured calls" in table["note"].iloc[0]
+    assert "1 piece of work can be of several captured calls" in table["note"].iloc[0]
 
 
 def test_a_kernel_of_one_of_several_calls_of_an_operator_is_known_by_name(tmp_path: Path):
@@ -588,6 +591,30 @@ def check_owners(trace: tv.Trace, calls: Sequence[Call]) -> pd.DataFrame:
     found = owners(trace)
     assert [calls[number].operator for number in found["truth"]] == found["operator"].tolist()
     return found
+
+
+def test_the_command_line_takes_captures_by_name(tmp_path: Path):
+    calls = model()
+    a = write(tmp_path / "x.json", replay([Launch(tuple(calls))]))
+    b = write(tmp_path / "elsewhere" / "y.json", capture([calls]))
+    found = CliRunner().invoke(show, [str(a), "--graphs", str(b), "--table", "graphs", "--wide"])
+    assert found.exit_code == 0, found.output
+    assert (
+        "15 of 15 kernels in 1 graph launch have their operator back, 100 % of their 75 µs." in found.output
+    )
+    alone = CliRunner().invoke(show, [str(a), "--table", "graphs", "--wide"])
+    assert "0 of 15 kernels in 1 graph launch have their operator back" in alone.output
+
+
+def test_the_page_puts_gpu_work_first_and_names_no_folder(tmp_path: Path):
+    calls = model()
+    eager = [Call("softmax", "aten::softmax")]
+    folder = write_pair(tmp_path, replay([Launch(tuple(calls))], eager=eager), {CAPTURE: capture([calls])})
+    text = page(load(folder))
+    assert "15 of 15 kernels in 1 graph launch have their operator back" in text
+    assert text.index(">aten::addmm<") < text.index(">aten::softmax<")
+    assert CAPTURE in text
+    assert str(tmp_path) not in text
 
 
 # -- captures that are not whole ----

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.core.humanize import count
 from torchtrt_viz.graphs.captured import Node
 from torchtrt_viz.graphs.choose import EXACT, Plan
 from torchtrt_viz.graphs.launched import GraphLaunch
@@ -100,7 +101,7 @@ def annotated(trace: TraceData, launched: Sequence[GraphLaunch], node: Ints) -> 
             before = title
         match = np.where(owner >= 0, EXACT, -1).astype(np.int8)
         left = int((owner < 0).sum())
-        note = f"{left} pieces of work are in no annotated scope" if left else ""
+        note = f"{count(left, 'piece')} of work in no annotated scope" if left else ""
         out.append(Plan(None, tuple(map(_scope, scopes)), owner, match, 0, note))
     return out
 

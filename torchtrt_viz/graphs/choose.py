@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtrt_viz.analysis.core.humanize import count
 from torchtrt_viz.graphs.align import Alignment, align, identity, interleaved, shared
 from torchtrt_viz.graphs.batch import fits
 from torchtrt_viz.graphs.captured import CapturedGraph, Node
@@ -174,8 +175,8 @@ def _nearly(
     if not common:
         return
     close = []
-    for graph, count in zip(captured, common, strict=True):
-        if count < LEAST_SHARED * max(size, len(graph.codes)):
+    for graph, alike in zip(captured, common, strict=True):
+        if alike < LEAST_SHARED * max(size, len(graph.codes)):
             continue
         found = align(launch.codes, graph.codes) if len(streams) == 1 else _unique_names(launch, graph)
         if found is not None and np.count_nonzero(found.position >= 0) + len(
@@ -199,8 +200,8 @@ def _nearly(
 
 def _unique_names(launch: GraphLaunch, graph: CapturedGraph) -> Alignment:
     """Align by names that occur once on either side: how streams took turns is not known."""
-    names, first, count = np.unique(graph.codes, return_index=True, return_counts=True)
-    once = dict(zip(names[count == 1].tolist(), first[count == 1].tolist(), strict=True))
+    names, first, often = np.unique(graph.codes, return_index=True, return_counts=True)
+    once = dict(zip(names[often == 1].tolist(), first[often == 1].tolist(), strict=True))
     mine, times = np.unique(launch.codes, return_counts=True)
     alone = set(mine[times == 1].tolist())
     position = np.array(
@@ -318,7 +319,8 @@ def _plan(launch: GraphLaunch, options: Sequence[_Fit], note: str) -> Plan:
         owner[piece], match[piece] = made[key], BY_NAME
     if ambiguous:
         several = f" in {len(options)} captures" if not alone and len(options) > 1 else ""
-        note = f"{ambiguous} pieces of work can be of several captured calls{several}: not matched" + (
+        work = count(ambiguous, "piece")
+        note = f"{work} of work can be of several captured calls{several}: not matched" + (
             f"; {note}" if note else ""
         )
     return Plan(first.graph, tuple(nodes), owner, match, ambiguous, note)

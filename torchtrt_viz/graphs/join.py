@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from torchtrt_viz.analysis.core.humanize import count, duration
 from torchtrt_viz.analysis.core.links import launches, of_graphs
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.graphs.annotations import annotated, node_ids
@@ -217,12 +218,12 @@ def _unmatched(trace: TraceData, launched: Sequence[GraphLaunch], plans: Sequenc
     return out
 
 
-def _without_operator(trace: TraceData, reason: str, pieces: int, count: int, total: int) -> Repair:
-    launches = f"{count} graph {'launch' if count == 1 else 'launches'}"
-    work = f"{pieces} {'piece' if pieces == 1 else 'pieces'} of GPU work ({total / 1e6:.3g} ms)"
+def _without_operator(trace: TraceData, reason: str, pieces: int, launched: int, total: int) -> Repair:
+    work = f"{count(pieces, 'piece')} of GPU work ({duration(total)})"
+    calls = count(launched, "graph launch", "graph launches")
     return Repair(
         "graph_work_unmatched",
-        f"{work} of {launches} {'has' if pieces == 1 else 'have'} no operator: {reason}",
+        f"{work} of {calls} {'has' if pieces == 1 else 'have'} no operator: {reason}",
         _source(trace) or None,
         count=pieces,
     )
