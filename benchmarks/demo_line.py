@@ -82,7 +82,8 @@ class Run:
         cpu = sum(after[2:4]) - sum(before[2:4])
         self.rows.append((command.split(" -o ")[0], end - begin, cpu, _note(command, lines)))
         parts: dict[str, float] = {}
-        for (part, start), (_, stop) in zip(marks, [*marks[1:], ("", end)], strict=True):
+        ends = [start for _, start in marks[1:]] + [end]
+        for (part, start), stop in zip(marks, ends, strict=False):  # commands other than pip have no marks
             parts[part] = parts.get(part, 0.0) + stop - start
         self.rows.extend((f"... {part}", seconds, None, "") for part, seconds in parts.items())
 
