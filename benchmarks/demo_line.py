@@ -22,8 +22,8 @@ TARGET_S = 240
 # (what begins, how pip announces it); a part lasts until the next one begins
 PARTS = (
     ("download and resolve", re.compile(r"^(?:Processing|Looking in) ")),
-    ("install build requirements", re.compile(r"Installing build dependencies: started")),
-    ("download and resolve", re.compile(r"Installing build dependencies: finished")),
+    ("install build requirements", re.compile(r"Installing (?:build|backend) dependencies: started")),
+    ("download and resolve", re.compile(r"Installing (?:build|backend) dependencies: finished")),
     ("compile", re.compile(r"Building wheel for torchtrt.viz .*: started")),
     ("unpack", re.compile(r"^Installing collected packages")),
 )
