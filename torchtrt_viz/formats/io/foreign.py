@@ -23,11 +23,6 @@ _CHROME = "Its samples are no spans; record a trace (chrome://tracing, torch.pro
 
 _HTML = r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html|head|body|script))"
 
-_NSYS = Foreign(
-    "an SQLite database that Nsight Systems exported",
-    "SQLite is not read: convert it to trace-event JSON (nsys2json.py -f report.sqlite -o report.json)",
-)
-
 #: Beginning of the content -> what it is, whatever else might take the content for its own.
 _FIRST: tuple[tuple[str, Foreign], ...] = (
     (
@@ -68,11 +63,6 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
             "an rpd database (SQLite) of rocmProfileData",
             "SQLite is not read: convert it to trace-event JSON (rpd2tracing.py FILE.rpd FILE.json)",
         ),
-    ),
-    (r"SQLite format 3\x00[\s\S]*?(?:CUPTI_ACTIVITY_KIND_|NSYS_|TARGET_INFO_|META_DATA_CAPTURE)", _NSYS),
-    (
-        r"SQLite format 3\x00",
-        Foreign("an SQLite database", "SQLite is not read: export it as trace-event JSON with its own tool"),
     ),
     (
         r"NVR\x00",

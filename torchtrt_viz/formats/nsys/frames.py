@@ -1,0 +1,198 @@
+"""The tables of an export as a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.nsys.about import DIAGNOSTICS, described, diagnostics
+from torchtrt_viz.formats.nsys.accounting import accounting_of, unread_tables
+from torchtrt_viz.formats.nsys.args import RowArgs
+from torchtrt_viz.formats.nsys.counters import read_counters
+from torchtrt_viz.formats.nsys.device_tables import read_device
+from torchtrt_viz.formats.nsys.events import MEASURED, Events, Part, Scopes
+from torchtrt_viz.formats.nsys.host_tables import read_host
+from torchtrt_viz.formats.nsys.names import Names
+from torchtrt_viz.formats.nsys.nvtx import read_nvtx
+from torchtrt_viz.formats.nsys.places import Places
+from torchtrt_viz.formats.session.rank_names import read_rank_name
+from torchtrt_viz.model import schema
+from torchtrt_viz.model.nesting import nest_observed
+from torchtrt_viz.model.repair import Repair
+from torchtrt_viz.model.trace_data import TraceData
+
+if TYPE_CHECKING:
+    from torchtrt_viz.formats.io.options import LoadOptions
+    from torchtrt_viz.formats.nsys.export import Export
+
+__all__ = ["trace_of"]
+
+
+def trace_of(export: Export, path: str, options: LoadOptions) -> TraceData:
+    """Make the trace of an export.
+
+    Raises
+    ------
+    TraceFormatError
+        When there is no event in any table that is read; with ``options.strict`` also for any damage.
+    """
+    names = Names(export)
+    places = Places(export, names)
+    scopes, events = Scopes(), Events()
+    ranges, domains = read_nvtx(export, names, places, events)
+    read = dict(ranges)
+    read |= read_host(export, names, places, scopes, events)
+    read |= read_device(export, names, places, scopes, events)
+    rank = _rank(path, options.rank)
+    counters, metrics = read_counters(export, places, rank)
+    read |= metrics
+    events.leave_out("no_value_or_time", sum(lost for _, lost in metrics.values()))
+    messages, said, count, lost = diagnostics(export, path)
+    if count:
+        read[DIAGNOSTICS] = count, lost
+    tracks = places.frame(rank)
+    spans = _spans(events, names, scopes, rank)
+    instants = _instants(events.instants, names, rank)
+    rows = {"spans": len(spans), "instants": len(instants), "counters": len(counters), "flows": 0}
+    accounting = accounting_of(export, read, events, rows, spans["dur_ns"].to_numpy())
+    export.report(options)
+    if not any(rows.values()):
+        raise TraceFormatError(
+            "the export holds no event that is read",
+            path=path,
+            offset=0,
+            expected="kernels, copies, CUDA calls, NVTX ranges or metrics",
+            found=", ".join(f"{name} {number}" for name, number in accounting["unread"].items()) or "none",
+            hint="Record some: nsys profile --trace=cuda,nvtx PROGRAM",
+        )
+    options.warnings.extend(said)
+    options.warnings.extend(unread_tables(accounting, list(export.closed_tables), path))
+    _warn(events, path, options)
+    meta = described(export)
+    base = meta.pop("base_ns", None)
+    return TraceData(
+        spans=spans,
+        tracks=tracks,
+        instants=instants,
+        counters=counters,
+        meta={
+            "format": "nsys",
+            "sources": [path],
+            **meta,
+            "base_ns": base,
+            "clock": "nanoseconds since the session's start, as the export gives them",
+            "rank": None if rank < 0 else rank,
+            "warnings": options.warnings,
+            "accounting": accounting,
+            "processes": places.described(),
+            "diagnostics": messages,
+        },
+        args=RowArgs(export, events.spans, names, domains),
+        instant_args=RowArgs(export, events.instants, names, domains),
+    )
+
+
+def _rank(path: str, given: int | None) -> int:
+    if given is not None:
+        return given
+    said = read_rank_name(path.replace("!", "/"))
+    return -1 if said is None or said.rank is None else said.rank
+
+
+def _warn(events: Events, path: str, options: LoadOptions) -> None:
+    if events.unfinished:
+        text = "events without a recorded end are instants, state unfinished"
+        options.warnings.append(Repair("missing_duration", text, path, count=events.unfinished))
+    if events.invalid:
+        text = (
+            "events that end before they start, or whose times could not be had, are instants, state invalid"
+        )
+        options.repaired(Repair("invalid_duration", text, path, count=events.invalid))
+    if events.unlinked:
+        text = (
+            "several processes launch work, and the export does not say whose the work on the device is: it "
+            "is linked to no launch"
+        )
+        options.warnings.append(Repair("ambiguous_id", text, path, count=events.unlinked))
+    for why, count in events.left_out.items():
+        text = f"rows that hold no event of a known kind were left out ({why})"
+        options.warnings.append(Repair("left_out", text, path, count=count))
+
+
+def _joined(parts: Sequence[Part], take: Callable[[Part], NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    """Put a column of all parts together."""
+    if len(parts) == 1:
+        return take(parts[0]).astype(dtype, copy=False)
+    return (
+        np.concatenate([take(part) for part in parts]).astype(dtype, copy=False)
+        if parts
+        else np.zeros(0, dtype)
+    )
+
+
+def _spans(events: Events, names: Names, scopes: Scopes, rank: int) -> pd.DataFrame:
+    parts = events.spans
+    count = sum(len(part) for part in parts)
+    track = _joined(parts, lambda part: part.track, np.int32)
+    start = _joined(parts, lambda part: part.start, np.int64)
+    dur = _joined(parts, lambda part: part.dur, np.int64)
+    timing = _joined(parts, lambda part: np.full(len(part), part.timing, np.int8), np.int8)
+    correlation = np.full(count, -1, np.int64)
+    at = 0
+    for part in parts:
+        if part.correlation is not None:
+            correlation[at : at + len(part)] = scopes.dense(part.correlation)
+            part.correlation = None
+        at += len(part)
+    columns: dict[str, Any] = {
+        "name": _named(names, _joined(parts, lambda part: part.name, np.int32)),
+        "kind": _joined(parts, lambda part: part.kind, np.int8),
+        "domain": _joined(parts, lambda part: np.full(len(part), part.domain, np.int8), np.int8),
+    }
+    parent, depth, own = nest_observed(track, start, dur, timing == MEASURED)
+    return schema.SPANS.frame(
+        {
+            **columns,
+            "timing": timing,
+            "track": track,
+            "start_ns": start,
+            "dur_ns": dur,
+            "self_ns": own,
+            "depth": depth,
+            "parent": parent,
+            "correlation": correlation,
+            "rank": rank,
+        },
+        count,
+    )
+
+
+def _instants(parts: Sequence[Part], names: Names, rank: int) -> pd.DataFrame:
+    count = sum(len(part) for part in parts)
+    return schema.INSTANTS.frame(
+        {
+            "name": _named(names, _joined(parts, lambda part: part.name, np.int32)),
+            "kind": _joined(parts, lambda part: part.kind, np.int8),
+            "domain": _joined(parts, lambda part: np.full(len(part), part.domain, np.int8), np.int8),
+            "track": _joined(parts, lambda part: part.track, np.int32),
+            "ts_ns": _joined(parts, lambda part: part.start, np.int64),
+            "state": _joined(parts, lambda part: part.dur, np.int8),
+            "rank": rank,
+        },
+        count,
+    )
+
+
+def _named(names: Names, codes: NDArray[np.int32]) -> pd.Categorical:
+    """Make a categorical of the names in use."""
+    used = np.bincount(codes, minlength=len(names.texts)) > 0
+    new = np.cumsum(used, dtype=np.int32) - 1
+    texts = [text for text, is_used in zip(names.texts, used.tolist(), strict=True) if is_used]
+    return pd.Categorical.from_codes(
+        new[codes] if len(codes) else codes, categories=pd.Index(texts, dtype="str"), validate=False
+    )
