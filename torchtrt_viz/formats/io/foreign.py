@@ -74,14 +74,6 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
     (r"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file", _NO_TRACE, False)),
     (r"\x93NUMPY", Foreign("a NumPy array", _NO_TRACE, False)),
     (
-        r"PAR1",
-        Foreign(
-            "a Parquet table",
-            "Read it as the table that it is: pandas.read_parquet(path). Traces are loaded from the file "
-            "that the profiler wrote",
-        ),
-    ),
-    (
         r"ARROW1\x00\x00",
         Foreign("an Arrow (Feather) table", "Read it as the table that it is: pandas.read_feather(path)"),
     ),
@@ -170,6 +162,14 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
 #: The same for content that is one of our formats' if that format says so.
 _LATER: tuple[tuple[str, Foreign], ...] = (
     (
+        r"PAR1",
+        Foreign(
+            "a Parquet table",
+            "Read it as the table that it is: pandas.read_parquet(path). Traces are loaded from the file "
+            "that the profiler wrote",
+        ),
+    ),
+    (
         r"(?:.*\n)?==\d+== NVPROF |(?:.*\n)?\"?Time\(%\)\"?,\"?Time\"?,|==\d+== Profiling",
         Foreign(
             "a table of nvprof",
@@ -256,11 +256,19 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
 #: End of a name -> what such a file is, where the content says nothing.
 _ENDINGS: tuple[tuple[tuple[str, ...], Foreign], ...] = (
     (
-        (".nsys-rep", ".qdrep", ".qdstrm"),
+        (".nsys-rep", ".qdrep"),
         Foreign(
-            "a report of Nsight Systems (by its name)",
-            "Export it and convert that: nsys export -t sqlite FILE, then "
-            "nsys2json.py -f FILE.sqlite -o FILE.json",
+            "a report of Nsight Systems (by its name), which that tool alone reads",
+            "Export it, and load what that writes: nsys export --type sqlite --output STEM.sqlite FILE "
+            "(or --type parquetdir --output STEM_pqtdir)",
+        ),
+    ),
+    (
+        (".qdstrm",),
+        Foreign(
+            "what Nsight Systems recorded before it made a report of it (by its name)",
+            "Make the report, and export it: QdstrmImporter -i FILE; "
+            "nsys export --type sqlite --output STEM.sqlite STEM.nsys-rep",
         ),
     ),
     ((".ncu-rep", ".nvvp", ".nvprof"), Foreign("a report of NVIDIA's profilers (by its name)", _NO_TRACE)),
@@ -295,7 +303,7 @@ def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign
     """
     head = head[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf")
     name = filename.lower()
-    by_name = next((it for endings, it in _ENDINGS if name.endswith(endings)), None)
+    by_name = next((it.of(filename) for endings, it in _ENDINGS if name.endswith(endings)), None)
     if head[:4] == b"PK\x03\x04" and by_name is not None:  # the name says more than the container
         return by_name
     found = _first_match(head, surely=True)

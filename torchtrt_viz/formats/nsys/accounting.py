@@ -39,7 +39,8 @@ def accounting_of(
     rows
         Frame -> number of its rows.
     """
-    described, unread = {}, {}
+    described: dict[str, int] = {}
+    unread: dict[str, int] = {}
     lost = sum(lost for _, lost in read.values())
     for table in export.tables:
         if table in read:

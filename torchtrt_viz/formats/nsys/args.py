@@ -107,7 +107,7 @@ class RowArgs:
         return codes, kept
 
     def _at(self, part: int, rows: NDArray[Any]) -> Ints:
-        within = np.asarray(rows, np.int64) - self._starts[part]
+        within: Ints = np.asarray(rows, np.int64) - self._starts[part]
         positions = self._positions[part]
         return within if positions is None else positions[within]
 

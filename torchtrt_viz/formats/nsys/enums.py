@@ -28,7 +28,17 @@ _DEFAULTS: dict[str, dict[int, str]] = {
     },
     "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": {1: "Info", 2: "Warning", 3: "Error"},
 }
-_COPIES = dict(enumerate("HtoD DtoH HtoA AtoH AtoA AtoD DtoA DtoD HtoH PtoP".split(), start=1)) | {
+_COPIES = {
+    1: "HtoD",
+    2: "DtoH",
+    3: "HtoA",
+    4: "AtoH",
+    5: "AtoA",
+    6: "AtoD",
+    7: "DtoA",
+    8: "DtoD",
+    9: "HtoH",
+    10: "PtoP",
     11: "HtoD, unified memory",
     12: "DtoH, unified memory",
     13: "DtoD, unified memory",

@@ -74,8 +74,9 @@ class Names:
 
     def of_texts(self, values: Values) -> Codes:
         """Return the code of each text, -1 where there is none."""
-        table = [self.add(text) for text in values.texts or ()]
-        return np.array([*table, -1], np.int32)[values.values]
+        table = np.array([*(self.add(text) for text in values.texts or ()), -1], np.int32)
+        codes: Codes = table[values.values]
+        return codes
 
 
 def kinds_by_name(names: Sequence[str], codes: Codes, kind: str) -> NDArray[np.int8]:
@@ -96,4 +97,5 @@ def kinds_by_name(names: Sequence[str], codes: Codes, kind: str) -> NDArray[np.i
             if found:
                 out[code] = to
                 break
-    return out[codes]
+    found_kinds: NDArray[np.int8] = out[codes]
+    return found_kinds

@@ -30,7 +30,8 @@ NVTX = "NVTX_EVENTS"
 
 #: What torch writes behind an operator's name.
 CUTS = (", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ")
-_OPERATOR = re.compile(r"::|Backward\d*$|^(nccl|gloo|mpi):")
+#: A name of torch's own; a user's label may have blanks and other signs ("## forward ##", "Optimizer.step#SGD.step").
+_OPERATOR = re.compile(r"[\w:.~]+(: [\w:.~]+)?$")
 _NAMES = ("NvtxNameCudaDevice", "NvtxNameCudaContext", "NvtxNameCudaStream")
 
 
@@ -98,10 +99,10 @@ def read_nvtx(
             track[rows] = _crossing_tracks(export, rows, thread[rows], places, domains)
     del thread
     for chosen in (ranges, crossing):
-        rows = None if chosen.all() else np.flatnonzero(chosen)
-        if rows is not None and not len(rows):
+        if not chosen.any():
             continue
-        every = slice(None) if rows is None else rows
+        positions = None if chosen.all() else np.flatnonzero(chosen)
+        every = slice(None) if positions is None else positions
         events.add(
             NVTX,
             name=name[every],
@@ -111,7 +112,7 @@ def read_nvtx(
             start=start[every],
             end=ends[every],
             open_end=open_end[every],
-            positions=rows,
+            positions=positions,
         )
     rows = np.flatnonzero(marks)
     events.add_instants(
@@ -156,7 +157,7 @@ def _kinds(names: Names, codes: NDArray[np.int32], cut: Mask) -> NDArray[np.int8
     if cut.any():
         operator = np.zeros(len(names.texts), bool)
         for code in np.unique(codes[cut]).tolist():
-            operator[code] = _OPERATOR.search(names.texts[code]) is not None
+            operator[code] = _OPERATOR.match(names.texts[code]) is not None
         of_torch = cut & operator[codes] & (kinds == KINDS.index("annotation"))
         kinds = np.where(of_torch, np.int8(KINDS.index("operator")), kinds)
     return kinds

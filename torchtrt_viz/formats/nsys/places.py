@@ -174,7 +174,7 @@ class Places:
         return found
 
     def _process(self, key: int) -> int | str:
-        """Return a process as its number, with that of its machine where two of one number are in the file."""
+        """Return a process as its number, with its machine's where the file has two of one number."""
         pid = key & _LOW
         return pid if len(self._pids.get(pid, ())) < 2 else f"{pid}@{key >> _THREAD_BITS:x}"
 
@@ -217,6 +217,5 @@ class Places:
         return f"{row['label']}{context}"
 
     def _thread_text(self, row: dict[str, Any]) -> str | None:
-        if self._several_contexts(row):
-            return f"{row['context'][2]}/{row['thread']}"
-        return row["thread"]
+        thread: str | None = row["thread"]
+        return f"{row['context'][2]}/{thread}" if self._several_contexts(row) else thread

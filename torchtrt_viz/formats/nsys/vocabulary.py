@@ -1,7 +1,7 @@
 """What the tables of an export are: events, descriptions of the recording, and what is passed over.
 
-Tables and columns are known by their names, never by the version of the schema: exports of 2020 to 2026 differ
-in which of them they have. ``nsys export`` writes tables lazily, so that any may be absent.
+Tables and columns are known by their names, never by the version of the schema: exports of 2020 to 2026
+differ in which of them they have. ``nsys export`` writes tables lazily, so that any may be absent.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ _DESCRIBES = re.compile(
     r"|(StringIds|ThreadNames|PROCESSES|ProcessStreams|UnnamedThreads|SCHEMA_VERSION)$"
 )
 _TABLES = re.compile(
-    r"CUPTI_ACTIVITY_KIND_\w+|NVTX_(EVENTS|PAYLOAD_\w+)|TARGET_INFO_\w+|META_DATA_(CAPTURE|EXPORT)|ENUM_(NSYS|CUDA|CUPTI)_\w+"
-    r"|OSRT_\w+|CUDNN_EVENTS|CUBLAS_EVENTS|GPU_METRICS|GENERIC_EVENTS|GENERIC_EVENT_\w+|CUDA_(GRAPH|GPU|UM|CALLCHAINS|DEV)\w*"
-    r"|SCHED_EVENTS|COMPOSITE_EVENTS|SAMPLING_CALLCHAINS|StringIds|ThreadNames|DIAGNOSTIC_EVENT|PROFILER_OVERHEAD"
-    r"|ANALYSIS_DETAILS|MPI_\w+_EVENTS"
+    r"CUPTI_ACTIVITY_KIND_\w+|NVTX_(EVENTS|PAYLOAD_\w+)|TARGET_INFO_\w+|META_DATA_(CAPTURE|EXPORT)"
+    r"|ENUM_(NSYS|CUDA|CUPTI)_\w+|OSRT_\w+|CUDNN_EVENTS|CUBLAS_EVENTS|GPU_METRICS|GENERIC_EVENTS"
+    r"|GENERIC_EVENT_\w+|CUDA_(GRAPH|GPU|UM|CALLCHAINS|DEV)\w*|SCHED_EVENTS|COMPOSITE_EVENTS"
+    r"|SAMPLING_CALLCHAINS|StringIds|ThreadNames|DIAGNOSTIC_EVENT|PROFILER_OVERHEAD|ANALYSIS_DETAILS"
+    r"|MPI_\w+_EVENTS"
 )
 #: Tables that only this tool writes.
 _TELLING = re.compile(
