@@ -21,11 +21,22 @@ inline std::uint64_t be64(const std::uint8_t* p) {
   return static_cast<std::uint64_t>(be32(p)) << 32 | be32(p + 4);
 }
 
-// A signed integer of 1 to 8 bytes.
+// A signed integer of as many bytes as SQLite has them: 1, 2, 3, 4, 6 or 8.
 inline std::int64_t signed_be(const std::uint8_t* p, std::size_t size) {
-  std::uint64_t value = (p[0] & 0x80U) != 0 ? ~std::uint64_t{0} : 0;
-  for (std::size_t i = 0; i < size; ++i) value = value << 8 | p[i];
-  return static_cast<std::int64_t>(value);
+  switch (size) {
+    case 1:
+      return static_cast<std::int8_t>(p[0]);
+    case 2:
+      return static_cast<std::int16_t>(be16(p));
+    case 3:
+      return static_cast<std::int64_t>(static_cast<std::int8_t>(p[0])) * 0x10000 + be16(p + 1);
+    case 4:
+      return static_cast<std::int32_t>(be32(p));
+    case 6:
+      return static_cast<std::int64_t>(static_cast<std::int16_t>(be16(p))) * 0x100000000 + be32(p + 2);
+    default:
+      return static_cast<std::int64_t>(be64(p));
+  }
 }
 
 // Reads numbers of 1 to 9 bytes, one after the other; `failed` once one does not fit.

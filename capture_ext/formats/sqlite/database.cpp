@@ -21,13 +21,9 @@ void push_missing(ColumnValues& column) {
   column.integers.push(0);
 }
 
-void push_integer(ColumnValues& column, const Value& value) {
-  if (value.type != Type::kInteger) {
-    push_missing(column);
-    return;
-  }
+void push_integer(ColumnValues& column, std::int64_t value) {
   if (!column.missing.empty()) column.missing.push(0);
-  column.integers.push(value.integer);
+  column.integers.push(value);
 }
 
 void push_real(ColumnValues& column, const Value& value) {
@@ -106,9 +102,13 @@ class Database::Reading {
   // Takes the row that was found sound.
   void take(const Cell& cell) {
     ++out_.count;
-    const std::span<const Value> values = records_->values();
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      push(i, values[slot_[i]], cell.rowid);
+      std::int64_t integer = 0;  // by far the most
+      if (requests_[i].kind == Kind::kInteger && records_->integer(slot_[i], integer)) {
+        push_integer(out_.columns[i], integer);
+      } else {
+        push(i, cell.rowid);
+      }
     }
   }
 
@@ -123,16 +123,14 @@ class Database::Reading {
   Rows finish() { return std::move(out_); }
 
  private:
-  void push(std::size_t i, const Value& value, std::int64_t rowid) {
+  void push(std::size_t i, std::int64_t rowid) {
     const std::size_t column = requests_[i].column;
+    Value value = records_->value(slot_[i]);
     if (static_cast<int>(column) == rowid_column_ && value.type == Type::kNull) {
-      Value number;
-      number.type = Type::kInteger;
-      number.integer = rowid;
-      push_value(i, number);
-      return;
+      value.type = Type::kInteger;
+      value.integer = rowid;
     }
-    if (!fits(requests_[i].kind, value.type) || (!value.recorded && defaults_[column])) {
+    if (!fits(requests_[i].kind, value.type) || (!records_->recorded(slot_[i]) && defaults_[column])) {
       ++out_.columns[i].misfits;
     }
     push_value(i, value);
@@ -142,7 +140,11 @@ class Database::Reading {
     ColumnValues& column = out_.columns[i];
     switch (column.kind) {
       case Kind::kInteger:
-        push_integer(column, value);
+        if (value.type == Type::kInteger) {
+          push_integer(column, value.integer);
+        } else {
+          push_missing(column);
+        }
         break;
       case Kind::kReal:
         push_real(column, value);

@@ -7,28 +7,10 @@
 namespace torchtrt_viz::sqlite {
 namespace {
 
-constexpr std::uint64_t kReal64 = 7, kZero = 8, kOne = 9, kFirstBytes = 12;
 constexpr std::array<std::uint8_t, 10> kSizes = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0};
 
 std::uint64_t size_of(std::uint64_t serial) {
-  return serial < kSizes.size() ? kSizes[serial] : (serial - kFirstBytes) / 2;
-}
-
-Value value_of(std::uint64_t serial, Bytes bytes) {
-  Value out;
-  out.recorded = true;
-  if (serial == 0) return out;
-  if (serial >= kFirstBytes) {
-    out.type = (serial & 1U) != 0 ? Type::kText : Type::kBlob;
-    out.bytes = bytes;
-  } else if (serial == kReal64) {
-    out.type = Type::kReal;
-    out.real = std::bit_cast<double>(be64(bytes.data()));
-  } else {
-    out.type = Type::kInteger;
-    out.integer = serial == kZero ? 0 : serial == kOne ? 1 : signed_be(bytes.data(), bytes.size());
-  }
-  return out;
+  return serial < kSizes.size() ? kSizes[serial] : (serial - kFirstBytesSerial) / 2;
 }
 
 }  // namespace
@@ -69,19 +51,37 @@ bool Records::read(const Cell& cell, Damages& damages) {
     const Bytes longer = overflow_.first(end);
     if (!longer.empty()) record = longer;
   }
-  bool cut = false;
-  for (std::size_t i = 0; i < wanted_.size(); ++i) {
-    values_[i] = Value{};
-    if (i >= found_) continue;
-    const Place& at = places_[i];
-    if (at.end > record.size()) {
-      cut = true;
-    } else {
-      values_[i] = value_of(at.serial, record.subspan(at.begin, at.end - at.begin));
-    }
-  }
-  if (cut) damages.note(Fault::kOverflow, cell.offset);
+  record_ = record;
+  if (end > record.size()) damages.note(Fault::kOverflow, cell.offset);
   return true;
+}
+
+Type Records::type(std::size_t i) const {
+  const Place& at = places_[i];
+  if (i >= found_ || at.serial == kNullSerial || at.end > record_.size()) return Type::kNull;
+  if (at.serial >= kFirstBytesSerial) return (at.serial & 1U) != 0 ? Type::kText : Type::kBlob;
+  return at.serial == kRealSerial ? Type::kReal : Type::kInteger;
+}
+
+Value Records::value(std::size_t i) const {
+  Value out;
+  out.type = type(i);
+  const Place& at = places_[i];
+  switch (out.type) {
+    case Type::kNull:
+      break;
+    case Type::kInteger:
+      integer(i, out.integer);
+      break;
+    case Type::kReal:
+      out.real = std::bit_cast<double>(be64(&record_[at.begin]));
+      break;
+    case Type::kText:
+    case Type::kBlob:
+      out.bytes = record_.subspan(at.begin, at.end - at.begin);
+      break;
+  }
+  return out;
 }
 
 }  // namespace torchtrt_viz::sqlite

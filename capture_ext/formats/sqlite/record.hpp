@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "formats/sqlite/bytes.hpp"
@@ -16,25 +15,39 @@ enum class Type : std::uint8_t { kNull, kInteger, kReal, kText, kBlob };
 
 struct Value {
   Type type = Type::kNull;
-  bool recorded = false;  // false for a column that was added to the table after the row
   std::int64_t integer = 0;
   double real = 0;
   Bytes bytes;  // of a text or blob, valid until the next row
 };
 
+// Numbers that say what a value is and how long.
+constexpr std::uint64_t kNullSerial = 0, kRealSerial = 7, kZeroSerial = 8, kOneSerial = 9, kFirstBytesSerial = 12;
+
 class Records {
  public:
   // `wanted`: positions within the record, rising.
   Records(const Storage& storage, const Layout& layout, std::vector<std::size_t> wanted)
-      : overflow_(storage, layout),
-        wanted_(std::move(wanted)),
-        values_(wanted_.size()),
-        places_(wanted_.size()) {}
+      : overflow_(storage, layout), wanted_(std::move(wanted)), places_(wanted_.size()) {}
 
   // Reads a row. False for one whose parts do not fit, which depends on the row alone and not on what is
   // wanted.
   bool read(const Cell& cell, Damages& damages);
-  [[nodiscard]] std::span<const Value> values() const { return values_; }
+
+  // Of the row that was read, by position among the wanted:
+  [[nodiscard]] bool recorded(std::size_t i) const { return i < found_; }  // else the column came later
+  [[nodiscard]] Type type(std::size_t i) const;
+  [[nodiscard]] Value value(std::size_t i) const;
+  // Sets the number where the value is a whole one.
+  bool integer(std::size_t i, std::int64_t& out) const {
+    const Place& at = places_[i];
+    if (i >= found_ || at.serial == kNullSerial || at.serial == kRealSerial || at.serial >= kFirstBytesSerial ||
+        at.end > record_.size()) {
+      return false;
+    }
+    out = at.serial >= kZeroSerial ? static_cast<std::int64_t>(at.serial - kZeroSerial)
+                                   : signed_be(&record_[at.begin], at.end - at.begin);
+    return true;
+  }
 
  private:
   struct Place {
@@ -44,8 +57,8 @@ class Records {
 
   Overflow overflow_;
   std::vector<std::size_t> wanted_;
-  std::vector<Value> values_;
   std::vector<Place> places_;
+  Bytes record_;
   std::size_t found_ = 0;
 };
 

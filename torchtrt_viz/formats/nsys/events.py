@@ -45,9 +45,19 @@ class Part:
     start: Ints
     dur: NDArray[Any]
     correlation: Ints | None = None
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.count = len(self.start)
 
     def __len__(self) -> int:
-        return len(self.start)
+        return self.count
+
+    def take(self, column: str) -> NDArray[Any]:
+        """Return a column, and hold it no longer."""
+        values: NDArray[Any] = getattr(self, column)
+        setattr(self, column, None)
+        return values
 
 
 class Scopes:
@@ -70,12 +80,13 @@ class Scopes:
         numbers = np.array([self._number.setdefault(key, len(self._number)) for key in distinct.tolist()])
         self._largest += [0] * (len(self._number) - len(self._largest))
         for at, number in enumerate(numbers.tolist()):
-            mine = ids[known & (inverse == at)] if len(numbers) > 1 else ids[known]
-            if len(mine):
-                self._largest[number] = max(self._largest[number], int(mine.max()))
+            mine = known & (inverse == at) if len(numbers) > 1 else known
+            self._largest[number] = max(self._largest[number], int(ids.max(initial=0, where=mine)))
         if not len(numbers):
             return np.full(len(ids), -1, np.int64)
-        return np.where(known, ids | (numbers.astype(np.int64)[inverse] << _ID_BITS), -1)
+        if len(self._number) == 1:
+            return ids if known.all() else np.where(known, ids, -1)
+        return np.where(known, ids | (numbers.astype(np.int64) << _ID_BITS)[inverse], -1)
 
     def dense(self, scoped: Ints) -> Ints:
         """Return the ids of all processes one after the other, without gaps between them."""
@@ -117,6 +128,8 @@ class Events:
     ) -> None:
         """Take the rows of a table; those without an end, or that end before they start, become instants.
 
+        The arrays are this object's from here on.
+
         Parameters
         ----------
         open_end
@@ -154,8 +167,9 @@ class Events:
             correlation = None if correlation is None else correlation[keep]
             positions = keep if positions is None else positions[keep]
         if len(start):
+            dur = end - start if end is start or not end.flags.writeable else np.subtract(end, start, out=end)
             self.spans.append(
-                Part(table, positions, name, kinds, domain, timing, track, start, end - start, correlation)
+                Part(table, positions, name, kinds, domain, timing, track, start, dur, correlation)
             )
 
     def add_instants(

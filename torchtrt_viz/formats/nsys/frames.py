@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.nsys.about import DIAGNOSTICS, described, diagnostics
 from torchtrt_viz.formats.nsys.accounting import accounting_of, unread_tables
@@ -22,7 +23,6 @@ from torchtrt_viz.formats.nsys.nvtx import read_nvtx
 from torchtrt_viz.formats.nsys.places import Places
 from torchtrt_viz.formats.session.rank_names import read_rank_name
 from torchtrt_viz.model import schema
-from torchtrt_viz.model.nesting import nest_observed
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -124,75 +124,81 @@ def _warn(events: Events, path: str, options: LoadOptions) -> None:
         options.warnings.append(Repair("left_out", text, path, count=count))
 
 
-def _joined(parts: Sequence[Part], take: Callable[[Part], NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    """Put a column of all parts together."""
-    if len(parts) == 1:
-        return take(parts[0]).astype(dtype, copy=False)
-    return (
-        np.concatenate([take(part) for part in parts]).astype(dtype, copy=False)
-        if parts
-        else np.zeros(0, dtype)
-    )
+def _joined(parts: Sequence[Part], column: str, dtype: Any) -> NDArray[Any]:
+    """Put a column of all parts together; they hold it no longer."""
+    out = np.empty(sum(len(part) for part in parts), dtype)
+    at = 0
+    for part in parts:
+        out[at : at + len(part)] = part.take(column)
+        at += len(part)
+    return out
+
+
+def _repeated(parts: Sequence[Part], value: Callable[[Part], int]) -> NDArray[np.int8]:
+    """Return what is the same for all rows of a part."""
+    return np.repeat(np.array([value(part) for part in parts], np.int8), [len(part) for part in parts])
 
 
 def _spans(events: Events, names: Names, scopes: Scopes, rank: int) -> pd.DataFrame:
     parts = events.spans
-    count = sum(len(part) for part in parts)
-    track = _joined(parts, lambda part: part.track, np.int32)
-    start = _joined(parts, lambda part: part.start, np.int64)
-    dur = _joined(parts, lambda part: part.dur, np.int64)
-    timing = _joined(parts, lambda part: np.full(len(part), part.timing, np.int8), np.int8)
-    correlation = np.full(count, -1, np.int64)
-    at = 0
+    parts.sort(key=lambda part: part.timing)  # what was measured comes first
     for part in parts:
-        if part.correlation is not None:
-            correlation[at : at + len(part)] = scopes.dense(part.correlation)
-            part.correlation = None
-        at += len(part)
+        if part.correlation is None:
+            part.correlation = np.broadcast_to(np.int64(-1), len(part))
+        else:
+            part.correlation = scopes.dense(part.correlation)
+    count = sum(len(part) for part in parts)
+    track = _joined(parts, "track", np.int32)
+    start = _joined(parts, "start", np.int64)
+    dur = _joined(parts, "dur", np.int64)
     columns: dict[str, Any] = {
-        "name": _named(names, _joined(parts, lambda part: part.name, np.int32)),
-        "kind": _joined(parts, lambda part: part.kind, np.int8),
-        "domain": _joined(parts, lambda part: np.full(len(part), part.domain, np.int8), np.int8),
+        "name": _named(names, _joined(parts, "name", np.int32)),
+        "kind": _joined(parts, "kind", np.int8),
+        "domain": _repeated(parts, lambda part: part.domain),
+        "timing": _repeated(parts, lambda part: part.timing),
+        "correlation": _joined(parts, "correlation", np.int64),
     }
-    parent, depth, own = nest_observed(track, start, dur, timing == MEASURED)
+    measured = sum(len(part) for part in parts if part.timing == MEASURED)
+    parent, depth, own = _nested(track, start, dur, measured)
     return schema.SPANS.frame(
         {
             **columns,
-            "timing": timing,
             "track": track,
             "start_ns": start,
             "dur_ns": dur,
             "self_ns": own,
             "depth": depth,
             "parent": parent,
-            "correlation": correlation,
             "rank": rank,
         },
         count,
     )
 
 
+def _nested(
+    track: NDArray[np.int32], start: NDArray[np.int64], dur: NDArray[np.int64], measured: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """Return (parent, depth, self_ns); what comes after the measured spans is nobody's parent or child."""
+    # the others lie on tracks of their own, so that they take nothing off what was measured
+    parent, depth, own, _ = native("columns").nest(track, start, dur)
+    parent[measured:], depth[measured:], own[measured:] = -1, 0, dur[measured:]
+    return parent, depth, own
+
+
 def _instants(parts: Sequence[Part], names: Names, rank: int) -> pd.DataFrame:
-    count = sum(len(part) for part in parts)
     return schema.INSTANTS.frame(
         {
-            "name": _named(names, _joined(parts, lambda part: part.name, np.int32)),
-            "kind": _joined(parts, lambda part: part.kind, np.int8),
-            "domain": _joined(parts, lambda part: np.full(len(part), part.domain, np.int8), np.int8),
-            "track": _joined(parts, lambda part: part.track, np.int32),
-            "ts_ns": _joined(parts, lambda part: part.start, np.int64),
-            "state": _joined(parts, lambda part: part.dur, np.int8),
+            "name": _named(names, _joined(parts, "name", np.int32)),
+            "kind": _joined(parts, "kind", np.int8),
+            "domain": _repeated(parts, lambda part: part.domain),
+            "track": _joined(parts, "track", np.int32),
+            "ts_ns": _joined(parts, "start", np.int64),
+            "state": _joined(parts, "dur", np.int8),
             "rank": rank,
         },
-        count,
+        sum(len(part) for part in parts),
     )
 
 
 def _named(names: Names, codes: NDArray[np.int32]) -> pd.Categorical:
-    """Make a categorical of the names in use."""
-    used = np.bincount(codes, minlength=len(names.texts)) > 0
-    new = np.cumsum(used, dtype=np.int32) - 1
-    texts = [text for text, is_used in zip(names.texts, used.tolist(), strict=True) if is_used]
-    return pd.Categorical.from_codes(
-        new[codes] if len(codes) else codes, categories=pd.Index(texts, dtype="str"), validate=False
-    )
+    return pd.Categorical.from_codes(codes, categories=pd.Index(names.texts, dtype="str"), validate=False)

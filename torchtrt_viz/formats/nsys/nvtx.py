@@ -74,10 +74,14 @@ def read_nvtx(
     kind_of_event = found.integers("eventType", types["NvtxPushPopRange"])
     name, cut = _names(found, names)
     thread = found.integers("globalTid")
-    ranges = np.isin(kind_of_event, [types["NvtxPushPopRange"], types["NvtxtPushPopRange"]])
-    crossing = np.isin(kind_of_event, [types["NvtxStartEndRange"], types["NvtxtStartEndRange"]])
-    marks = np.isin(kind_of_event, [types["NvtxMark"], types["NvtxtMark"]])
-    rest = np.flatnonzero(~(ranges | crossing | marks))
+    ranges = _of_types(kind_of_event, types, "NvtxPushPopRange", "NvtxtPushPopRange")
+    if ranges.all():  # as a rule
+        crossing = marks = np.zeros(found.count, bool)
+        rest = np.zeros(0, np.int64)
+    else:
+        crossing = _of_types(kind_of_event, types, "NvtxStartEndRange", "NvtxtStartEndRange")
+        marks = _of_types(kind_of_event, types, "NvtxMark", "NvtxtMark")
+        rest = np.flatnonzero(~(ranges | crossing | marks))
     said = {types[each]: each for each in types}
     described = _describe(export, rest, kind_of_event, thread, said, names, name, places, domains)
     for number in np.unique(kind_of_event[rest[~described]]).tolist():
@@ -127,6 +131,13 @@ def read_nvtx(
     return {NVTX: (found.count, found.lost)}, domains
 
 
+def _of_types(event: Ints, types: Mapping[str, int], *names: str) -> Mask:
+    out: Mask = event == types[names[0]]
+    for name in names[1:]:
+        out |= event == types[name]
+    return out
+
+
 def _names(found: Table, names: Names) -> tuple[NDArray[np.int32], Mask]:
     """Return the name of each event, and where torch's additions were cut off it."""
     texts, ids = found.take("text"), found.integers("textId")
@@ -143,7 +154,9 @@ def _names(found: Table, names: Names) -> tuple[NDArray[np.int32], Mask]:
         codes[registered] = names.of_ids(whole, stem_of)
         long = [number for number in np.unique(whole).tolist() if _is_cut(names.string(number))]
         cut[registered] = np.isin(whole, long)
-    codes[codes < 0] = names.add("(unnamed)")
+    unnamed = codes < 0
+    if unnamed.any():
+        codes[unnamed] = names.add("(unnamed)")
     return codes, cut
 
 
@@ -156,7 +169,9 @@ def _kinds(names: Names, codes: NDArray[np.int32], cut: Mask) -> NDArray[np.int8
     kinds = kinds_by_name(names.texts, codes, "annotation")
     if cut.any():
         operator = np.zeros(len(names.texts), bool)
-        for code in np.unique(codes[cut]).tolist():
+        used = np.zeros(len(names.texts), bool)
+        used[codes[cut]] = True
+        for code in np.flatnonzero(used).tolist():
             operator[code] = _OPERATOR.match(names.texts[code]) is not None
         of_torch = cut & operator[codes] & (kinds == KINDS.index("annotation"))
         kinds = np.where(of_torch, np.int8(KINDS.index("operator")), kinds)
