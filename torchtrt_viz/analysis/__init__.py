@@ -5,8 +5,8 @@ wall time; what was not collected is missing, never 0. The docstring of each fun
 so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
-methods are the same functions: `operators`, `kernels`, `delegates`, `phases`, `layers`, `memory`, `host_gpu`,
-`questions`, `summary`, `explain`.
+methods are the same functions: `operators`, `kernels`, `delegates`, `phases`, `layers`, `memory`, `nvtx`,
+`host_gpu`, `questions`, `summary`, `explain`.
 
 Host and device:
 
@@ -18,6 +18,7 @@ Host and device:
 `graph_launches`
 `queue_length`, `queue_summary`,            how much work waits between them
 `blocked_on_full_queue`
+`nvtx`                                      ranges that the program named, on the host and on the device
 `phases_by_call`                            what each call of a delegate consists of
 `delegate_gaps`, `orchestration`            what happens between delegates
 `provenance`                                which events lead back to the model

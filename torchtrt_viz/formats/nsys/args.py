@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.formats.nsys.enums import labels
 from torchtrt_viz.formats.nsys.events import Part
-from torchtrt_viz.formats.nsys.export import Export
+from torchtrt_viz.formats.nsys.distinct import combinations
+from torchtrt_viz.formats.nsys.export import Export, Table
 from torchtrt_viz.formats.nsys.names import Names
 from torchtrt_viz.formats.nsys.nvtx import CUTS, NVTX, Domains, stem_of
 from torchtrt_viz.formats.nsys.places import process_of
@@ -93,6 +94,8 @@ class RowArgs:
 
     def values(self, rows: NDArray[Any], key: str) -> tuple[Ints, list[Any]]:
         """Return one argument of many rows: a code per row (-1 none), and each code's value."""
+        if key == "domain":
+            return self._domains_at(rows)
         codes = np.full(len(rows), -1, np.int64)
         kept: list[Any] = []
         part_of = np.searchsorted(self._starts, rows, side="right") - 1
@@ -105,6 +108,24 @@ class RowArgs:
                     codes[row] = len(kept)
                     kept.append(found[key])
         return codes, kept
+
+    def _domains_at(self, rows: NDArray[Any]) -> tuple[Ints, list[Any]]:
+        """Return the domain of each range, read as whole columns."""
+        codes = np.full(len(rows), -1, np.int64)
+        part_of = np.searchsorted(self._starts, rows, side="right") - 1
+        parts = [part for part in np.unique(part_of).tolist() if self._tables[part] == NVTX]
+        if not parts:
+            return codes, []
+        table = Table(self._export, NVTX, {"domainId": "integer", "globalTid": "integer"})
+        process = process_of(table.integers("globalTid"))
+        pairs, inverse = combinations([process, table.integers("domainId", 0)])
+        names = [self._domains.name(*pair) for pair in pairs]
+        known = list(dict.fromkeys(name for name in names if name))
+        of_pair = np.array([known.index(name) if name else -1 for name in names] or [-1], np.int64)
+        for part in parts:
+            mine = np.flatnonzero(part_of == part)
+            codes[mine] = of_pair[inverse[self._at(part, rows[mine])]]
+        return codes, known
 
     def _at(self, part: int, rows: NDArray[Any]) -> Ints:
         within: Ints = np.asarray(rows, np.int64) - self._starts[part]

@@ -14,9 +14,9 @@ __all__ = ["HOST_CALLS", "OVERHEADS", "describes", "is_export", "table_of_file"]
 HOST_CALLS: dict[str, tuple[str, bool]] = {
     "CUPTI_ACTIVITY_KIND_RUNTIME": ("runtime", True),
     "CUPTI_ACTIVITY_KIND_DRIVER": ("runtime", True),
-    "CUDNN_EVENTS": ("annotation", False),
-    "CUBLAS_EVENTS": ("annotation", False),
-    "CUSPARSE_EVENTS": ("annotation", False),
+    "CUDNN_EVENTS": ("other", False),
+    "CUBLAS_EVENTS": ("other", False),
+    "CUSPARSE_EVENTS": ("other", False),
     "MPI_COLLECTIVES_EVENTS": ("communication", False),
     "MPI_P2P_EVENTS": ("communication", False),
     "MPI_START_WAIT_EVENTS": ("communication", False),
