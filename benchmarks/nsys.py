@@ -3,12 +3,12 @@
     python benchmarks/nsys.py --size 1GB
     python benchmarks/nsys.py --size 100MB --peers-python /path/of/an/environment/with/nsys-ai/bin/python
 
-The file is synthetic: the rows of a real export (``../shared/corpus/nsys``; else of a small made-up one) again
-and again, each time later and with launches of their own. Each reading runs in a process of its own; CPU
-seconds are user plus system without the imports, medians over the rounds; memory is the highest resident size
-above that after the imports, and beside it what the frames hold. pandas reads the same tables (kernels, copies,
-fills, waits, runtime calls, NVTX, strings) whole with one read_sql a table and joins nothing; nsys-ai opens the
-file and lists all its kernels.
+The file is synthetic: the rows of a real export (``../shared/corpus/nsys``; else of a small made-up one)
+again and again, each time later and with launches of their own. Each reading runs in a process of its own;
+CPU seconds are user plus system without the imports, medians over the rounds; memory is the highest resident
+size above that after the imports, and beside it what the frames hold. pandas reads the same tables (kernels,
+copies, fills, waits, runtime calls, NVTX, strings) whole with one read_sql a table and joins nothing; nsys-ai
+opens the file and lists all its kernels.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def multiply(source: Path, target: Path, size: float) -> int:
             for name in columns[table]
         )
         connection.execute(
-            f"WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < {times - 1}) "
+            "WITH RECURSIVE counted(n) AS "
+            f"(SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < {times - 1}) "
             f"INSERT INTO main.{table} SELECT {moved} FROM counted, original.{table}"
         )
         connection.commit()

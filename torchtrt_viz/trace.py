@@ -404,26 +404,26 @@ class Trace(TraceData):
         sort: str | None = None,
         top: int | None = None,
     ) -> pd.DataFrame:
-        """Ranges that the program or a library named (NVTX, ``record_function``), on the host and on the device.
+        """Ranges that the program or a library named (NVTX, ``record_function``), on host and device.
 
         Parameters
         ----------
         project
-            ``host``: every range, by its start; ``gpu``: those that launched device work of the trace, by the
-            start of the first piece.
+            ``host``: every range, by its start; ``gpu``: those that launched device work of the trace, by
+            the start of the first piece.
         domain
             Only ranges of this NVTX domain; "" is the default one.
         kinds
             Kinds of host spans that count as ranges; None: annotations, steps and communication, and of an
             export of Nsight Systems the operators too, which are NVTX ranges there.
         sort, top
-            As in :meth:`operators`; None for ``sort`` keeps the order that ``project`` says.
+            As in :meth:`operators`; None for ``sort`` keeps the order of ``project``.
 
         Returns
         -------
         pandas.DataFrame
-            One row per range. Work counts for a range when the call that launched it began inside the range on
-            the same thread (of ranges that may end on another thread: in the same process).
+            One row per range. Work counts for a range when the call that launched it began inside the range
+            on the same thread (of ranges that may end on another thread: in the same process).
 
         Raises
         ------
@@ -433,7 +433,7 @@ class Trace(TraceData):
         Examples
         --------
         >>> trace.nvtx(project="gpu", top=1)[["name", "launches"]].to_dict("records")
-        [{'name': 'ProfilerStep#0', 'launches': 120}]
+        [{'name': 'ProfilerStep#0', 'launches': 60}]
         """
         # slow to import: it needs pandas
         from torchtrt_viz.analysis.device.named_ranges import nvtx

@@ -1,4 +1,4 @@
-"""Exports of Nsight Systems, written with Python's own sqlite3: tables as the tool's exports of several years have them."""
+"""Exports of Nsight Systems of several years, written with Python's own sqlite3."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ __all__ = ["AGES", "NsysExport", "global_tid", "two_processes"]
 _GPU = "start end deviceId contextId streamId correlationId"
 _GRID = "registersPerThread gridX gridY gridZ blockX blockY blockZ staticSharedMemory dynamicSharedMemory"
 
+_CALL = "start end eventClass globalTid correlationId nameId"
+_NAMES = "demangledName shortName mangledName"
+_NVTX = "start end eventType rangeId category color text:t globalTid endGlobalTid textId domainId"
+
 #: Age of the schema -> table -> columns. TEXT columns end in ":t", REAL ones in ":r", "!" is the primary key.
 _SCHEMAS: dict[str, dict[str, str]] = {
     "2020": {
@@ -19,21 +23,21 @@ _SCHEMAS: dict[str, dict[str, str]] = {
         "CUPTI_ACTIVITY_KIND_KERNEL": f"{_GPU} demangledName shortName {_GRID}",
         "CUPTI_ACTIVITY_KIND_MEMCPY": f"{_GPU} bytes copyKind srcKind dstKind",
         "CUPTI_ACTIVITY_KIND_MEMSET": f"{_GPU} value bytes memKind",
-        "CUPTI_ACTIVITY_KIND_RUNTIME": "start end eventClass globalTid correlationId nameId returnValue",
-        "NVTX_EVENTS": "start end eventType rangeId category color text:t globalTid endGlobalTid textId domainId",
+        "CUPTI_ACTIVITY_KIND_RUNTIME": f"{_CALL} returnValue",
+        "NVTX_EVENTS": _NVTX,
         "ThreadNames": "nameId priority globalTid",
         "TARGET_INFO_SESSION_START_TIME": "utcEpochNs utcTime:t localTime:t",
     },
     "2023": {
         "StringIds": "id! value:t",
-        "CUPTI_ACTIVITY_KIND_KERNEL": f"{_GPU} globalPid demangledName shortName mangledName launchType {_GRID} graphNodeId",
+        "CUPTI_ACTIVITY_KIND_KERNEL": f"{_GPU} globalPid {_NAMES} launchType {_GRID} graphNodeId",
         "CUPTI_ACTIVITY_KIND_MEMCPY": f"{_GPU} globalPid bytes copyKind srcKind dstKind graphNodeId",
         "CUPTI_ACTIVITY_KIND_MEMSET": f"{_GPU} globalPid value bytes memKind graphNodeId",
         "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": f"{_GPU} globalPid graphId graphExecId",
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": f"{_GPU} globalPid syncType eventId",
-        "CUPTI_ACTIVITY_KIND_RUNTIME": "start end eventClass globalTid correlationId nameId returnValue callchainId",
-        "NVTX_EVENTS": "start end eventType rangeId category color text:t globalTid endGlobalTid textId domainId "
-        "uint64Value int64Value doubleValue:r uint32Value int32Value floatValue:r jsonTextId jsonText:t",
+        "CUPTI_ACTIVITY_KIND_RUNTIME": f"{_CALL} returnValue callchainId",
+        "NVTX_EVENTS": f"{_NVTX} uint64Value int64Value doubleValue:r uint32Value int32Value floatValue:r "
+        "jsonTextId jsonText:t",
         "OSRT_API": "start end eventClass globalTid nameId returnValue nestingLevel callchainId",
         "PROFILER_OVERHEAD": "start end globalTid nameId overheadType",
         "CUDA_GRAPH_NODE_EVENTS": "start end eventClass globalTid nameId graphNodeId originalGraphNodeId",
@@ -55,9 +59,9 @@ _SCHEMAS: dict[str, dict[str, str]] = {
 }
 _SCHEMAS["2026"] = {
     **_SCHEMAS["2023"],
-    "CUPTI_ACTIVITY_KIND_KERNEL": "start end deviceId contextId greenContextId streamId correlationId globalPid "
-    f"demangledName shortName mangledName launchType cacheConfig {_GRID} graphNodeId graphId clusterX clusterY "
-    "clusterZ tensorSizeMinusOneElements:t",
+    "CUPTI_ACTIVITY_KIND_KERNEL": "start end deviceId contextId greenContextId streamId correlationId "
+    f"globalPid {_NAMES} launchType cacheConfig {_GRID} graphNodeId graphId clusterX clusterY clusterZ "
+    "tensorSizeMinusOneElements:t",
     "CUDNN_EVENTS": "start end eventClass globalTid nameId",
     "NVTX_PAYLOAD_SCHEMAS": "domainId schemaId name:t",
 }
@@ -118,7 +122,13 @@ class NsysExport:
     def add(self, table: str, **values: Any) -> None:
         """Add a row. Columns that end in "Name" or "nameId" take texts; what the age lacks is left out."""
         for key, value in values.items():
-            if isinstance(value, str) and key in ("demangledName", "shortName", "mangledName", "nameId", "textId"):
+            if isinstance(value, str) and key in (
+                "demangledName",
+                "shortName",
+                "mangledName",
+                "nameId",
+                "textId",
+            ):
                 values[key] = self.string(value)
         if table in self._columns:
             self._rows.setdefault(table, []).append(values)
@@ -151,12 +161,15 @@ class NsysExport:
             declared = {"t": "TEXT", "r": "REAL"}.get(kind, "INTEGER")
             key = "   NOT NULL   PRIMARY KEY" if name.endswith("!") else ""
             out.append(f"{name.rstrip('!'):<27} {declared}{key}")
-        lines = [f"    {line}{',' if at + 1 < len(out) else ''}   -- as the tool says (ns)." for at, line in enumerate(out)]
+        lines = [
+            f"    {line}{',' if at + 1 < len(out) else ''}   -- as the tool says (ns)."
+            for at, line in enumerate(out)
+        ]
         return "\n" + "\n".join(lines) + "\n"
 
 
 def two_processes(age: str = "2026", pids: Iterable[int] = (100, 200)) -> NsysExport:
-    """Return an export of processes that use the same correlation ids: a range with a launch, its kernel, a copy.
+    """Return an export of processes that use the same correlation ids: each a range, a kernel and a copy.
 
     Of the n-th process (from 0) everything begins n * 50 ns later, and its kernel runs 1000 + n ns.
     """
@@ -169,7 +182,13 @@ def two_processes(age: str = "2026", pids: Iterable[int] = (100, 200)) -> NsysEx
         export.add("ThreadNames", nameId=f"main{number}", priority=20, globalTid=thread)
         export.add("TARGET_INFO_CUDA_DEVICE", gpuId=number, cudaId=0, pid=pid)
         export.add(
-            "NVTX_EVENTS", start=at + 10, end=at + 500, eventType=59, text="step", globalTid=thread, domainId=0
+            "NVTX_EVENTS",
+            start=at + 10,
+            end=at + 500,
+            eventType=59,
+            text="step",
+            globalTid=thread,
+            domainId=0,
         )
         export.add(
             "NVTX_EVENTS",
@@ -180,7 +199,10 @@ def two_processes(age: str = "2026", pids: Iterable[int] = (100, 200)) -> NsysEx
             globalTid=thread,
             domainId=0,
         )
-        for correlation, name, begin in ((5, "cudaLaunchKernel_v7000", 30), (6, "cudaMemcpyAsync_v3020", 200)):
+        for correlation, name, begin in (
+            (5, "cudaLaunchKernel_v7000", 30),
+            (6, "cudaMemcpyAsync_v3020", 200),
+        ):
             export.add(
                 "CUPTI_ACTIVITY_KIND_RUNTIME",
                 start=at + begin,

@@ -56,7 +56,11 @@ def seeds(folder: Path) -> list[Path]:
         "long": ("i INTEGER, t TEXT, b BLOB", long),
         "empty": ("x, y", []),
     }
-    more = ("CREATE INDEX by_t ON a(t)", "CREATE VIEW v AS SELECT 1", "ALTER TABLE long ADD COLUMN later DEFAULT 5")
+    more = (
+        "CREATE INDEX by_t ON a(t)",
+        "CREATE VIEW v AS SELECT 1",
+        "ALTER TABLE long ADD COLUMN later DEFAULT 5",
+    )
     return [
         database(folder / "plain.db", tables, page_size=512),
         database(folder / "deleted.db", tables, page_size=1024, delete_every=3, after=more),

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 Kind = Literal["integer", "real", "text", "any"]
 
 Damages = tuple[int, list[tuple[str, int]]]
-"""How many there are; of the first ones the kind ("truncated", "revisited", "page", "depth", "cell", "record",
-"overflow", "schema") and the byte offset."""
+"""How many there are; of the first ones the kind ("truncated", "revisited", "page", "depth", "cell",
+"record", "overflow", "schema") and the byte offset."""
 
 Request = tuple[int, Kind, list[str]]
-"""Position of the column in the table; what it is wanted as; texts are cut before the first of these marks."""
+"""Position of the column in the table; what it is wanted as; marks, before the first of which texts are
+cut."""
 
 class ColumnValues(TypedDict):
     """One column. Values of another type than the wanted one are missing, and counted in ``misfits``."""

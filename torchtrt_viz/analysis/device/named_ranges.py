@@ -43,20 +43,20 @@ def nvtx(
     sort: str | None = None,
     top: int | None = None,
 ) -> pd.DataFrame:
-    """Ranges that the program or a library named (NVTX, ``record_function``), on the host and on the device.
+    """Ranges that the program or a library named (NVTX, ``record_function``), on host and device.
 
     Parameters
     ----------
     project
-        ``host``: every range, by its start; ``gpu``: those that launched device work of the trace, by the start
-        of the first piece.
+        ``host``: every range, by its start; ``gpu``: those that launched device work of the trace, by the
+        start of the first piece.
     domain
         Only ranges of this NVTX domain; "" is the default one.
     kinds
         Kinds of host spans that count as ranges; None: annotations, steps and communication, and of an export
         of Nsight Systems the operators too, which are NVTX ranges there.
     sort, top
-        As in :func:`torchtrt_viz.analysis.operators`; None for ``sort`` keeps the order that ``project`` says.
+        As in :func:`torchtrt_viz.analysis.operators`; None for ``sort`` keeps the order of ``project``.
 
     Returns
     -------
@@ -64,13 +64,13 @@ def nvtx(
         One row per range.
 
         Work counts for a range when the call that launched it began inside the range on the same thread (of
-        ranges that may end on another thread: in the same process). Ranges lie inside one another, so that the
-        rows of several do not add up. The launch of a graph is one call.
+        ranges that may end on another thread: in the same process). Ranges lie inside one another, so that
+        the rows of several do not add up. The launch of a graph is one call.
 
     Examples
     --------
     >>> tv.analysis.nvtx(trace, project="gpu", top=1)[["name", "launches"]].to_dict("records")
-    [{'name': 'ProfilerStep#0', 'launches': 120}]
+    [{'name': 'ProfilerStep#0', 'launches': 60}]
     """
     choice("project", project, ("host", "gpu"))
     if kinds is None:
@@ -229,7 +229,7 @@ def _portions(some: Ints, sizes: Ints, begin: Ints, stop: Ints) -> Iterator[Ints
 
 
 def _uncovered(first: Ints, last: Ints, segment: Ints, at: Ints) -> Ints:
-    """Return how much of each piece no earlier one of its segment covers; pieces are ordered by their start."""
+    """Return how much of each piece no earlier one of its segment covers; they are ordered by start."""
     base = int(first.min())
     apart = int(last.max()) - base + 1
     reach = np.maximum.accumulate(last - base + segment * apart) - segment * apart + base

@@ -162,6 +162,13 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
 #: The same for content that is one of our formats' if that format says so.
 _LATER: tuple[tuple[str, Foreign], ...] = (
     (
+        r"SQLite format 3\x00",
+        Foreign(
+            "an SQLite database, and no export of Nsight Systems",
+            "Export the recording as a trace with the tool that wrote the database",
+        ),
+    ),
+    (
         r"PAR1",
         Foreign(
             "a Parquet table",

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtrt_viz.formats.nsys.distinct import combinations
 from torchtrt_viz.formats.nsys.enums import labels
 from torchtrt_viz.formats.nsys.events import Part
-from torchtrt_viz.formats.nsys.distinct import combinations
 from torchtrt_viz.formats.nsys.export import Export, Table
 from torchtrt_viz.formats.nsys.names import Names
 from torchtrt_viz.formats.nsys.nvtx import CUTS, NVTX, Domains, stem_of

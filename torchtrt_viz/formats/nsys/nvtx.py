@@ -30,7 +30,7 @@ NVTX = "NVTX_EVENTS"
 
 #: What torch writes behind an operator's name.
 CUTS = (", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ")
-#: A name of torch's own; a user's label may have blanks and other signs ("## forward ##", "Optimizer.step#SGD.step").
+#: A name of torch's own; labels of users may have other signs ("## forward ##", "Optimizer.step#SGD.step").
 _OPERATOR = re.compile(r"[\w:.~]+(: [\w:.~]+)?$")
 _NAMES = ("NvtxNameCudaDevice", "NvtxNameCudaContext", "NvtxNameCudaStream")
 

@@ -29,17 +29,30 @@ FORMAT = "nsys"
 
 _SQLITE = b"SQLite format 3\x00"
 _PARQUET = b"PAR1"
+_ENDING = ".sqlite"
 _MOST_NAMED = 8
 
 
 def sniff(head: bytes, filename: str) -> bool:
-    """Tell whether this may be an export: any database, and a Parquet file named as one of its tables.
+    """Tell whether this is an export: a database with its tables, or a Parquet file named as one of them.
 
-    What tables a database has is not known from its first bytes; `read` refuses those of other tools.
+    Where the list of tables lies too far behind the database's beginning, the ending of the name decides.
     """
-    if head.startswith(_SQLITE):
+    if head.startswith(_PARQUET):
+        return table_of_file(filename) is not None
+    if not head.startswith(_SQLITE):
+        return False
+    # slow to import: it needs numpy
+    from torchtrt_viz.formats.sqlite.database import tables_at
+
+    tables, complete = tables_at(head)
+    if is_export(tables, complete=complete):
         return True
-    return head.startswith(_PARQUET) and table_of_file(filename) is not None
+    return not complete and not any(map(_of_others, tables)) and filename.lower().endswith(_ENDING)
+
+
+def _of_others(table: str) -> bool:
+    return table.startswith("rocpd_") or table == "StringTable"
 
 
 def read(source: Source, options: LoadOptions) -> TraceData:

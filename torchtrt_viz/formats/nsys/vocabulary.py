@@ -40,7 +40,8 @@ _TABLES = re.compile(
 )
 #: Tables that only this tool writes.
 _TELLING = re.compile(
-    r"TARGET_INFO_(SYSTEM_ENV|SESSION_START_TIME)|META_DATA_(CAPTURE|EXPORT)|NVTX_EVENTS|ENUM_NSYS_\w+|StringIds"
+    r"TARGET_INFO_(SYSTEM_ENV|SESSION_START_TIME)|META_DATA_(CAPTURE|EXPORT)|ANALYSIS_DETAILS|NVTX_EVENTS"
+    r"|ENUM_NSYS_\w+"
 )
 
 
@@ -49,10 +50,18 @@ def describes(table: str) -> bool:
     return _DESCRIBES.match(table) is not None
 
 
-def is_export(tables: list[str]) -> bool:
-    """Whether a database with these tables is an export of Nsight Systems."""
+def is_export(tables: list[str], *, complete: bool = True) -> bool:
+    """Whether a database with these tables is an export of Nsight Systems.
+
+    Parameters
+    ----------
+    complete
+        Whether these are all of its tables.
+    """
     known = [name for name in tables if _TABLES.fullmatch(name)]
-    return any(_TELLING.fullmatch(name) for name in known) and any(not describes(name) for name in known)
+    if any(_TELLING.fullmatch(name) for name in known):
+        return not complete or any(not describes(name) for name in known)
+    return "StringIds" in known and any(not describes(name) for name in known)
 
 
 def table_of_file(filename: str) -> str | None:

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from torchtrt_viz.formats.io.options import LoadOptions
     from torchtrt_viz.formats.io.source import Source
 
-__all__ = ["Database", "Kind", "Rows", "StoredTable", "Values", "is_database"]
+__all__ = ["Database", "Kind", "Rows", "StoredTable", "Values", "tables_at"]
 
 Kind = Literal["integer", "real", "text", "any"]
 """What a column is wanted as; values of another type are missing. "any" keeps the type of each value."""
-
-_MAGIC = b"SQLite format 3\x00"
 
 _REFUSED = {
     "short": (
@@ -67,9 +65,12 @@ _FAULTS = {
 }
 
 
-def is_database(head: bytes) -> bool:
-    """Tell whether the content begins as an SQLite database."""
-    return head.startswith(_MAGIC)
+def tables_at(head: bytes) -> tuple[list[str], bool]:
+    """Return the tables that the first bytes of a database name, and whether these are all."""
+    about = native("sqlite").Database(head).about()
+    if about["refusal"]:
+        return [], False
+    return [name for name, kind, *_ in about["tables"] if kind == "table"], not about["damages"][0]
 
 
 @dataclass(frozen=True)
