@@ -235,4 +235,5 @@ def _uncovered(first: Ints, last: Ints, segment: Ints, at: Ints) -> Ints:
     reach = np.maximum.accumulate(last - base + segment * apart) - segment * apart + base
     before = np.concatenate([[base], reach[:-1]])
     before[at] = first[at]
-    return np.maximum(last - np.maximum(first, before), 0)
+    out: Ints = np.maximum(last - np.maximum(first, before), 0)
+    return out

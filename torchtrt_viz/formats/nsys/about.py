@@ -57,7 +57,10 @@ _TROUBLE = ("Warning", "Error", "Fatal")
 def described(export: Export) -> dict[str, Any]:
     """Return the part of ``trace.meta`` that the export itself gives."""
     environment = _pairs(export, "TARGET_INFO_SYSTEM_ENV", tuple(_ENVIRONMENT))
-    exported = _pairs(export, "META_DATA_EXPORT", tuple(_EXPORT))
+    exported = {
+        **_pairs(export, "EXPORT_META_DATA", tuple(_EXPORT)),  # its name before 2023
+        **_pairs(export, "META_DATA_EXPORT", tuple(_EXPORT)),
+    }
     versions = {_EXPORT[name]: value for name, value in exported.items()}
     versions |= {
         key: environment[name]
@@ -104,8 +107,9 @@ def diagnostics(export: Export, path: str) -> tuple[list[dict[str, Any]], list[R
     ]
     trouble: dict[str, int] = {}
     for message in messages:
-        if message["severity"] in _TROUBLE and message["text"].strip():
-            text = f"Nsight Systems says ({message['severity'].lower()}): {message['text'].strip()}"
+        said = " ".join(str(message["text"]).split())
+        if message["severity"] in _TROUBLE and said:
+            text = f"Nsight Systems says ({str(message['severity']).lower()}): {said}"
             trouble[text] = trouble.get(text, 0) + 1
     repairs = [
         Repair("diagnostic", text, path, count=count) for text, count in list(trouble.items())[:_MOST_SHOWN]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.formats.nsys.enums import copy_names, labels
-from torchtrt_viz.formats.nsys.events import GPU, HOST, Events, Scopes
+from torchtrt_viz.formats.nsys.events import GPU, HOST, NO_TIME, Events, Scopes
 from torchtrt_viz.formats.nsys.export import Export, Table, missing_in
 from torchtrt_viz.formats.nsys.names import Names, kinds_by_name
 from torchtrt_viz.formats.nsys.places import UNKNOWN, Places, process_of
@@ -25,6 +25,8 @@ KERNEL, COPY, FILL, GRAPH, WAIT = (
 )
 DEVICE_TABLES = (KERNEL, f"{_PREFIX}CONCURRENT_KERNEL", COPY, f"{_PREFIX}MEMCPY2", FILL, GRAPH, WAIT)
 
+#: What CUPTI writes where a wait is for a whole context.
+_NO_STREAM = (-1, 0xFFFFFFFF)
 _PLACE = ("deviceId", "contextId", "streamId", "globalPid")
 _NAMES = ("demangledName", "shortName", "mangledName")
 
@@ -94,7 +96,7 @@ class _Work:
     def _add(self, name: NDArray[np.int32], kind: NDArray[np.int8] | str) -> None:
         found = self._found
         track = self._place()
-        start, end = found.integers("start", 0), found.take("end")
+        start, end = found.integers("start", NO_TIME), found.take("end")
         self._events.add(
             found.name,
             name=name,
@@ -153,8 +155,8 @@ class _Work:
         name = self._names.of_codes([kind], lambda number: kinds.get(number, f"synchronization {number}"))
         # by stream alone: CUPTI gives these records device 0, whatever device the stream is of
         columns = [self._process, found.integers("streamId")]
-        track = self._places.groups(columns, lambda _, stream: f"host waits for stream {stream}")
-        start, end = found.integers("start", 0), found.take("end")
+        track = self._places.groups(columns, _waits_label)
+        start, end = found.integers("start", NO_TIME), found.take("end")
         self._events.add(
             found.name,
             name=name,
@@ -167,3 +169,7 @@ class _Work:
             correlation=self.correlation,
             zero_is_unknown=True,
         )
+
+
+def _waits_label(_: int, stream: int) -> str:
+    return "host waits for a device" if stream in _NO_STREAM else f"host waits for stream {stream}"

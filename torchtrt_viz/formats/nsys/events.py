@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.model.schema import DOMAINS, KINDS, STATES, TIMINGS
 
-__all__ = ["GPU", "HOST", "MEASURED", "MODELED", "Events", "Part", "Scopes"]
+__all__ = ["GPU", "HOST", "MEASURED", "MODELED", "NO_TIME", "Events", "Part", "Scopes"]
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -18,6 +18,9 @@ Mask = NDArray[np.bool_]
 HOST, GPU = DOMAINS.index("host"), DOMAINS.index("gpu")
 MEASURED, MODELED = TIMINGS.index("measured"), TIMINGS.index("modeled")
 _INSTANT, _UNFINISHED, _INVALID = (STATES.index(state) for state in ("instant", "unfinished", "invalid"))
+
+NO_TIME = int(np.iinfo(np.int64).min)
+"""What stands for a start that is not recorded; times before the session's start are negative."""
 
 _ID_BITS = 32
 _ID_LOW = (1 << _ID_BITS) - 1
@@ -128,8 +131,6 @@ class Events:
     ) -> None:
         """Take the rows of a table; those without an end, or that end before they start, become instants.
 
-        The arrays are this object's from here on.
-
         Parameters
         ----------
         open_end
@@ -138,10 +139,11 @@ class Events:
             A start and end of 0 stand for times that could not be had.
         """
         kinds = _kinds(kind, len(start))
-        wrong = ~open_end & (end < start)
+        dur = end - start
+        wrong = ~open_end & ((end < start) | (dur < 0))  # the second alone: longer than 64 bits hold
+        wrong |= start == NO_TIME
         if zero_is_unknown:
             wrong |= (start == 0) & (end == 0)
-        wrong |= start < 0
         used = ~(open_end | wrong)
         if not used.all():
             rows = np.flatnonzero(~used)
@@ -158,16 +160,15 @@ class Events:
                     domain,
                     timing,
                     track[rows],
-                    np.maximum(start[rows], 0),
+                    np.where(start[rows] == NO_TIME, 0, start[rows]),
                     states,
                 )
             )
             keep = np.flatnonzero(used)
-            name, kinds, track, start, end = name[keep], kinds[keep], track[keep], start[keep], end[keep]
+            name, kinds, track, start, dur = name[keep], kinds[keep], track[keep], start[keep], dur[keep]
             correlation = None if correlation is None else correlation[keep]
             positions = keep if positions is None else positions[keep]
         if len(start):
-            dur = end - start if end is start or not end.flags.writeable else np.subtract(end, start, out=end)
             self.spans.append(
                 Part(table, positions, name, kinds, domain, timing, track, start, dur, correlation)
             )
@@ -183,7 +184,12 @@ class Events:
         at: Ints,
         positions: Ints | None = None,
     ) -> None:
-        """Take points in time."""
+        """Take points in time; those without one are left out."""
+        if (at == NO_TIME).any():
+            keep = np.flatnonzero(at != NO_TIME)
+            self.leave_out("no_time", len(at) - len(keep))
+            name, track, at = name[keep], track[keep], at[keep]
+            positions = keep if positions is None else positions[keep]
         if len(at):
             states = np.full(len(at), _INSTANT, np.int8)
             kinds = _kinds(kind, len(at))

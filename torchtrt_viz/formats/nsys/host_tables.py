@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from torchtrt_viz.formats.nsys.events import HOST, MODELED, Events, Scopes
+from torchtrt_viz.formats.nsys.events import HOST, MODELED, NO_TIME, Events, Scopes
 from torchtrt_viz.formats.nsys.export import Export, Table, missing_in
 from torchtrt_viz.formats.nsys.names import Names, call_name, kinds_by_name
 from torchtrt_viz.formats.nsys.places import Places, process_of
@@ -48,7 +46,7 @@ def read_host(
                 kind="other",
                 domain=HOST,
                 track=places.threads(found.integers("globalTid")),
-                at=np.maximum(found.integers("start", 0), 0),
+                at=found.integers("start", NO_TIME),
             )
     return out
 
@@ -77,7 +75,7 @@ def _add_calls(
     del thread
     column = "nameId" if "nameId" in found else "textId"
     name = names.of_ids(found.integers(column), call_name, "(unnamed call)")
-    start, end = found.integers("start", 0), found.take("end")
+    start, end = found.integers("start", NO_TIME), found.take("end")
     events.add(
         found.name,
         name=name,
@@ -95,7 +93,7 @@ def _add_overhead(found: Table, names: Names, places: Places, events: Events) ->
     """Add the recorder's own work: shown beside the threads that it held up, and in no sum."""
     process = process_of(found.integers("globalTid"))
     track = places.groups([process], lambda _: "profiler overhead")
-    start, end = found.integers("start", 0), found.take("end")
+    start, end = found.integers("start", NO_TIME), found.take("end")
     events.add(
         found.name,
         name=names.of_ids(found.integers("nameId"), missing="profiler overhead"),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.formats.nsys.enums import event_types
-from torchtrt_viz.formats.nsys.events import HOST, Events
+from torchtrt_viz.formats.nsys.events import HOST, NO_TIME, Events
 from torchtrt_viz.formats.nsys.export import Export, Table, missing_in
 from torchtrt_viz.formats.nsys.names import Names, kinds_by_name
 from torchtrt_viz.formats.nsys.places import Places, process_of
@@ -89,7 +89,7 @@ def read_nvtx(
         events.leave_out(f"nvtx_event_of_type_{number}", count)
     del kind_of_event
     kinds = _kinds(names, name, cut)
-    start, end = found.integers("start", 0), found.take("end")
+    start, end = found.integers("start", NO_TIME), found.take("end")
     open_end = missing_in(end, found.count)
     ends = start if end is None else end.values
     track = np.zeros(found.count, np.int32)
@@ -125,7 +125,7 @@ def read_nvtx(
         kind="annotation",
         domain=HOST,
         track=track[rows],
-        at=np.maximum(start[rows], 0),
+        at=start[rows],
         positions=rows,
     )
     return {NVTX: (found.count, found.lost)}, domains
