@@ -208,7 +208,7 @@ class Database {
 
 }  // namespace
 
-NB_MODULE(sqlite, m) {
+NB_MODULE(sqlite, m) {  // NOLINT(performance-unnecessary-value-param): the macro declares it
   m.doc() = "SQLite databases as tables of columns, read and never executed.";
   translate_failures();
   nb::class_<Database>(m, "Database")
