@@ -48,6 +48,7 @@ before, begin = status("VmRSS"), cpu()
 {read}
 end = cpu()
 peak = status("VmHWM") - before
+{held}
 print(json.dumps({{"cpu": end - begin, "peak": peak, "frames": held, "rows": rows}}))
 """
 
@@ -61,9 +62,9 @@ wanted = [t for t in tables if t in (
 READERS = {
     "torchtrt_viz": (
         "import pandas, torchtrt_viz\nimport torchtrt_viz.formats.nsys.frames, torchtrt_viz.loading.load",
-        "trace = torchtrt_viz.load(path)\n"
-        "frames = (trace.__dict__[n] if n in trace.__dict__ else getattr(trace, n)\n"
-        "          for n in ('spans', 'instants', 'counters', 'flows', 'tracks'))\n"
+        "trace = torchtrt_viz.load(path)",
+        "from torchtrt_viz.model.places import without_places\n"
+        "frames = without_places(trace.spans), trace.instants, trace.counters, trace.tracks\n"
         "held = sum(int(f.memory_usage(deep=True).sum()) for f in frames) / 2**20\n"
         "rows = len(trace.spans)",
     ),
@@ -71,14 +72,13 @@ READERS = {
         "import sqlite3, pandas",
         "connection = sqlite3.connect(f'file:{path}?mode=ro&immutable=1', uri=True)\n"
         + _FRAMES
-        + "frames = [pandas.read_sql(f'select * from {t}', connection) for t in wanted]\n"
-        "held = sum(int(f.memory_usage().sum()) for f in frames) / 2**20\n"
-        "rows = sum(map(len, frames))",
+        + "frames = [pandas.read_sql(f'select * from {t}', connection) for t in wanted]",
+        "held = sum(int(f.memory_usage().sum()) for f in frames) / 2**20\nrows = sum(map(len, frames))",
     ),
     "nsys-ai": (
         "from nsys_ai.profile import Profile",
         "profile = Profile(path)\n"
-        "kernels = [k for gpu in profile.meta.devices for k in profile.kernels(gpu)]\n"
+        "kernels = [k for gpu in profile.meta.devices for k in profile.kernels(gpu)]",
         "held, rows = 0, len(kernels)",
     ),
 }
@@ -147,14 +147,14 @@ def main() -> None:
         print(f"{source.name} {times} times, {target.stat().st_size / 1e6:.0f} MB")
         print(f"{'reader':<16} {'CPU s':>8} {'ratio':>6} {'peak MB':>8} {'frames MB':>10} {'rows':>10}")
         ours = None
-        for name, (imports, read) in READERS.items():
+        for name, (imports, read, held) in READERS.items():
             module = {"nsys-ai": "nsys_ai"}.get(name)
             pythons = [sys.executable, *peers_pythons(options.peers_python)]
             python = next((p for p in pythons if module is None or has(p, module)), None)
             if python is None:
                 print(f"{name:<16} not installed")
                 continue
-            command = [python, "-c", MEASURE.format(imports=imports, read=read), str(target)]
+            command = [python, "-c", MEASURE.format(imports=imports, read=read, held=held), str(target)]
             path = os.environ.get("PYTHONPATH") if python == sys.executable else None
             found = [run(command, path=path, seconds=options.seconds) for _ in range(options.rounds)]
             if any("failed" in each for each in found):

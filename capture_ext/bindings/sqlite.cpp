@@ -32,8 +32,6 @@ const char* name_of(sqlite::Fault fault) {
       return "record";
     case sqlite::Fault::kOverflow:
       return "overflow";
-    case sqlite::Fault::kSchema:
-      return "schema";
   }
   return "page";
 }

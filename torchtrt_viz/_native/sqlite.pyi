@@ -10,7 +10,7 @@ Kind = Literal["integer", "real", "text", "any"]
 
 Damages = tuple[int, list[tuple[str, int]]]
 """How many there are; of the first ones the kind ("truncated", "revisited", "page", "depth", "cell",
-"record", "overflow", "schema") and the byte offset."""
+"record", "overflow") and the byte offset."""
 
 Request = tuple[int, Kind, list[str]]
 """Position of the column in the table; what it is wanted as; marks, before the first of which texts are

@@ -15,7 +15,6 @@ enum class Fault : std::uint8_t {
   kCell,       // a row outside of its page, or over another one
   kRecord,     // a row whose values do not fit into it
   kOverflow,   // the rest of a long row is missing
-  kSchema,     // a table whose definition does not read as one
 };
 
 struct Damage {

@@ -21,7 +21,8 @@ struct Value {
 };
 
 // Numbers that say what a value is and how long.
-constexpr std::uint64_t kNullSerial = 0, kRealSerial = 7, kZeroSerial = 8, kOneSerial = 9, kFirstBytesSerial = 12;
+constexpr std::uint64_t kNullSerial = 0, kRealSerial = 7, kZeroSerial = 8, kOneSerial = 9,
+                        kFirstBytesSerial = 12;
 
 class Records {
  public:
@@ -40,8 +41,8 @@ class Records {
   // Sets the number where the value is a whole one.
   bool integer(std::size_t i, std::int64_t& out) const {
     const Place& at = places_[i];
-    if (i >= found_ || at.serial == kNullSerial || at.serial == kRealSerial || at.serial >= kFirstBytesSerial ||
-        at.end > record_.size()) {
+    if (i >= found_ || at.serial == kNullSerial || at.serial == kRealSerial ||
+        at.serial >= kFirstBytesSerial || at.end > record_.size()) {
       return false;
     }
     out = at.serial >= kZeroSerial ? static_cast<std::int64_t>(at.serial - kZeroSerial)

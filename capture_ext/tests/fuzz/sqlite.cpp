@@ -1,6 +1,7 @@
 // libFuzzer harness of the reader of SQLite databases.
 //
-// A short run is part of the test suite (tests/fuzz/test_fuzz_sqlite.py), which also makes seeds. For a long one:
+// A short run is part of the test suite (tests/fuzz/test_fuzz_sqlite.py), which also makes seeds. For a long
+// one:
 //
 //   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I capture_ext
 //     capture_ext/tests/fuzz/sqlite.cpp capture_ext/formats/sqlite/*.cpp capture_ext/formats/io/interner.cpp
@@ -43,7 +44,8 @@ void check(const sqlite::Rows& rows, std::size_t bytes) {
         require(column.codes.size() == rows.count);
         require(column.cut.empty() || column.cut.size() == rows.count);
         for (std::size_t i = 0; i < rows.count; ++i) {
-          require(column.codes[i] >= -1 && (column.codes[i] < 0 || static_cast<std::size_t>(column.codes[i]) < texts));
+          require(column.codes[i] >= -1 &&
+                  (column.codes[i] < 0 || static_cast<std::size_t>(column.codes[i]) < texts));
         }
         break;
       case sqlite::Kind::kAny:

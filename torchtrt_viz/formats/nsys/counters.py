@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from torchtrt_viz.formats.nsys.distinct import combinations
+from torchtrt_viz.formats.nsys.events import NO_TIME
 from torchtrt_viz.formats.nsys.export import Export, Table
 from torchtrt_viz.formats.nsys.places import UNKNOWN, Places
 from torchtrt_viz.model import schema
@@ -23,10 +24,10 @@ _DEVICE_BITS = 0xFF
 
 def read_counters(
     export: Export, places: Places, rank: int
-) -> tuple[pd.DataFrame, dict[str, tuple[int, int]]]:
-    """Return ``trace.counters``, and (rows, lost rows) of the table."""
+) -> tuple[pd.DataFrame, dict[str, tuple[int, int]], int]:
+    """Return ``trace.counters``, (rows, lost rows) of the table, and how many rows have no value or time."""
     if METRICS not in export.tables:
-        return schema.COUNTERS.frame({}, 0), {}
+        return schema.COUNTERS.frame({}, 0), {}, 0
     table = Table(
         export, METRICS, {**dict.fromkeys(("timestamp", "typeId", "metricId"), "integer"), "value": "real"}
     )
@@ -34,8 +35,8 @@ def read_counters(
     pairs, inverse = combinations([table.integers("typeId"), table.integers("metricId")])
     value = table.take("value")
     values = np.full(table.count, np.nan) if value is None else value.values
-    at = table.integers("timestamp")
-    keep = np.flatnonzero((at >= 0) & ~np.isnan(values))
+    at = table.integers("timestamp", NO_TIME)
+    keep = np.flatnonzero((at != NO_TIME) & ~np.isnan(values))
     texts = [names.get(pair, f"metric {pair[1]}") for pair in pairs]
     tracks = [_track(places, kind) for kind, _ in pairs]
     units = [_unit(text) for text in texts]
@@ -62,7 +63,7 @@ def read_counters(
         },
         len(keep),
     )
-    return frame, {METRICS: (table.count, table.lost + table.count - len(keep))}
+    return frame, {METRICS: (table.count, table.lost)}, table.count - len(keep)
 
 
 def _names(export: Export) -> Mapping[tuple[int, ...], str]:

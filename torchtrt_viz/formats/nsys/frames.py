@@ -49,9 +49,9 @@ def trace_of(export: Export, path: str, options: LoadOptions) -> TraceData:
     read |= read_host(export, names, places, scopes, events)
     read |= read_device(export, names, places, scopes, events)
     rank = _rank(path, options.rank)
-    counters, metrics = read_counters(export, places, rank)
+    counters, metrics, without = read_counters(export, places, rank)
     read |= metrics
-    events.leave_out("no_value_or_time", sum(lost for _, lost in metrics.values()))
+    events.leave_out("no_value_or_time", without)
     messages, said, count, lost = diagnostics(export, path)
     if count:
         read[DIAGNOSTICS] = count, lost

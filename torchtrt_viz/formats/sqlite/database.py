@@ -61,7 +61,6 @@ _FAULTS = {
     "cell": "rows lie outside of their page, or over one another, and were left out",
     "record": "rows whose values do not fit into them were left out",
     "overflow": "the rest of long rows is missing: values in it are missing",
-    "schema": "definitions of tables that do not read as such",
 }
 
 
