@@ -41,6 +41,8 @@ _SCHEMAS: dict[str, dict[str, str]] = {
         "OSRT_API": "start end eventClass globalTid nameId returnValue nestingLevel callchainId",
         "PROFILER_OVERHEAD": "start end globalTid nameId overheadType",
         "CUDA_GRAPH_NODE_EVENTS": "start end eventClass globalTid nameId graphNodeId originalGraphNodeId",
+        "CUDA_GPU_MEMORY_USAGE_EVENTS": "start globalPid deviceId contextId address pc bytes memKind "
+        "memoryOperationType name:t correlationId",
         "GPU_METRICS": "timestamp typeId metricId value",
         "TARGET_INFO_GPU_METRICS": "typeId typeName:t metricId metricName:t",
         "SCHED_EVENTS": "start cpu isSchedIn globalTid",

@@ -382,6 +382,48 @@ def test_metrics_are_counters(tmp_path: Path) -> None:
     assert trace.tracks["label"].iloc[-1] == "metrics of GPU 1"
 
 
+def test_allocations_are_memory_over_time(tmp_path: Path) -> None:
+    export = two_processes(pids=[100])
+    call(export, 5, "cudaMalloc_v3020", 60)
+    changes = [
+        (6, 0x10, 100, 2, 0, 60),
+        (7, 0x20, 50, 2, 0, None),
+        (8, 0x30, 7, 1, 0, None),  # pinned memory of the host
+        (9, 0x10, 100, 2, 1, None),
+        (10, 0x99, 5000, 2, 1, None),  # allocated before the recording began
+        (11, 0x10, 30, 2, 0, None),
+    ]
+    for at, address, size, kind, operation, correlation in changes:
+        export.add(
+            "CUDA_GPU_MEMORY_USAGE_EVENTS",
+            start=at,
+            globalPid=global_tid(100),
+            deviceId=0,
+            address=address,
+            bytes=size,
+            memKind=kind,
+            memoryOperationType=operation,
+            correlationId=correlation,
+        )
+    trace = load(export, tmp_path)
+    table = trace.memory()
+    on_device = table[table["device"] == "cuda:0"]
+    assert on_device["ts_ns"].tolist() == [6, 7, 9, 10, 11]
+    assert on_device["allocated_bytes"].tolist() == [100, 150, 50, 50, 80]
+    assert table[table["device"] == "cpu"]["allocated_bytes"].tolist() == [7]
+    labels = trace.tracks["label"].to_numpy()[trace.instants["track"]]
+    assert labels.tolist() == ["main0", *["memory of unknown threads"] * 5]
+    assert trace.instant_args[3] == {
+        "Bytes": -100,
+        "Addr": 0x10,
+        "Device Type": 1,
+        "Device Id": 0,
+        "memory kind": "Device",
+    }
+    by_operator = tv.analysis.memory_by_operator(trace)
+    assert by_operator["allocated_bytes"].sum() == 187
+
+
 def test_warnings_of_the_tool_are_ours(tmp_path: Path) -> None:
     export = two_processes(pids=[100])
     for severity, text in (

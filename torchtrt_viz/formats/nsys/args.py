@@ -19,9 +19,10 @@ from torchtrt_viz.formats.nsys.distinct import combinations
 from torchtrt_viz.formats.nsys.enums import labels
 from torchtrt_viz.formats.nsys.events import Part
 from torchtrt_viz.formats.nsys.export import Export, Table
+from torchtrt_viz.formats.nsys.memory import MEMORY, ON_HOST
 from torchtrt_viz.formats.nsys.names import Names
 from torchtrt_viz.formats.nsys.nvtx import CUTS, NVTX, Domains, stem_of
-from torchtrt_viz.formats.nsys.places import process_of
+from torchtrt_viz.formats.nsys.places import Devices, process_of
 
 __all__ = ["RowArgs"]
 
@@ -43,6 +44,7 @@ _ENUMS = {
     "srcKind": "ENUM_CUDA_MEM_KIND",
     "dstKind": "ENUM_CUDA_MEM_KIND",
     "memKind": "ENUM_CUDA_MEM_KIND",
+    "memoryOperationType": "ENUM_CUDA_DEV_MEM_EVENT_OPER",
     "launchType": "ENUM_CUDA_KERNEL_LAUNCH_TYPE",
     "cacheConfig": "ENUM_CUDA_FUNC_CACHE_CONFIG",
     "sharedMemoryLimitConfig": "ENUM_CUDA_SHARED_MEM_LIMIT_CONFIG",
@@ -64,13 +66,16 @@ _MADE = ("grid", "block", "cluster", "shared memory", "domain", "payload", "Inpu
 class RowArgs:
     """Arguments of the rows of one frame."""
 
-    def __init__(self, export: Export, parts: Sequence[Part], names: Names, domains: Domains) -> None:
+    def __init__(
+        self, export: Export, parts: Sequence[Part], names: Names, domains: Domains, devices: Devices
+    ) -> None:
         self._export = export
         self._tables = [part.table for part in parts]
         self._positions = [part.positions for part in parts]
         self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)])
         self._names = names
         self._domains = domains
+        self._devices = devices
         self._labels: dict[str, Mapping[int, str]] = {}
 
     def read(self, rows: NDArray[Any]) -> list[dict[str, Any]]:
@@ -147,6 +152,8 @@ class RowArgs:
     def _shaped(self, table: str, raw: dict[str, Any]) -> dict[str, Any]:
         if table == NVTX:
             return self._range(raw)
+        if table == MEMORY:
+            return self._allocation(raw)
         out: dict[str, Any] = {}
         for name, column in _VECTORS.items():
             axes = [raw.pop(f"{column}{axis}", None) for axis in "XYZ"]
@@ -195,6 +202,25 @@ class RowArgs:
         if isinstance(raw.get("rangeId"), int):
             out["rangeId"] = raw["rangeId"]
         return out
+
+    def _allocation(self, raw: dict[str, Any]) -> dict[str, Any]:
+        """Shape an allocation or release as torch.profiler writes them; type 0 is the host, 1 a device."""
+        size, device, kind = (raw.get(name) for name in ("bytes", "deviceId", "memKind"))
+        released = str(self._label("memoryOperationType", raw.get("memoryOperationType"))).startswith(
+            "Dealloc"
+        )
+        process = int(process_of(np.array([raw.get("globalPid", -1)]))[0])
+        on_host = kind in ON_HOST
+        out: dict[str, Any] = {
+            "Bytes": -size if isinstance(size, int) and released else size,
+            "Addr": raw.get("address"),
+            "Device Type": 0 if on_host else 1,
+            "Device Id": self._devices.index(process, device) if isinstance(device, int) else None,
+            "memory kind": self._label("memKind", kind),
+            "name": raw.get("name") or raw.get("variableName"),
+            "correlation": raw.get("correlationId"),
+        }
+        return {key: value for key, value in out.items() if value is not None}
 
     def _payload(self, raw: dict[str, Any]) -> Any:
         written = raw.get("jsonText")

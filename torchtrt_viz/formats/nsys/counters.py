@@ -1,20 +1,26 @@
-"""Metrics that were sampled while the program ran."""
+"""Values over time: metrics that were sampled while the program ran, and what was made of other events."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
 from torchtrt_viz.formats.nsys.distinct import combinations
 from torchtrt_viz.formats.nsys.events import NO_TIME
 from torchtrt_viz.formats.nsys.export import Export, Table
 from torchtrt_viz.formats.nsys.places import UNKNOWN, Places
+from torchtrt_viz.formats.sqlite.database import Kind
 from torchtrt_viz.model import schema
 
-__all__ = ["METRICS", "read_counters"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["METRICS", "Series", "counters_frame", "read_metrics"]
 
 METRICS = "GPU_METRICS"
 
@@ -22,15 +28,32 @@ _UNIT = re.compile(r"\[([^\]]*)\]\s*$")
 _DEVICE_BITS = 0xFF
 
 
-def read_counters(
-    export: Export, places: Places, rank: int
-) -> tuple[pd.DataFrame, dict[str, tuple[int, int]], int]:
-    """Return ``trace.counters``, (rows, lost rows) of the table, and how many rows have no value or time."""
+@dataclass(frozen=True)
+class Series:
+    """Values of several counters.
+
+    Attributes
+    ----------
+    names, units, tracks
+        Of each counter; "" for no unit.
+    of
+        Which counter each value is of.
+    """
+
+    names: Sequence[str]
+    units: Sequence[str]
+    tracks: Sequence[int]
+    of: NDArray[np.int64]
+    at: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+def read_metrics(export: Export, places: Places) -> tuple[Series | None, dict[str, tuple[int, int]], int]:
+    """Return sampled metrics, (rows, lost rows) of their table, and how many rows have no value or time."""
     if METRICS not in export.tables:
-        return schema.COUNTERS.frame({}, 0), {}, 0
-    table = Table(
-        export, METRICS, {**dict.fromkeys(("timestamp", "typeId", "metricId"), "integer"), "value": "real"}
-    )
+        return None, {}, 0
+    columns: dict[str, Kind] = dict.fromkeys(("timestamp", "typeId", "metricId"), "integer")
+    table = Table(export, METRICS, {**columns, "value": "real"})
     names = _names(export)
     pairs, inverse = combinations([table.integers("typeId"), table.integers("metricId")])
     value = table.take("value")
@@ -40,50 +63,54 @@ def read_counters(
     texts = [names.get(pair, f"metric {pair[1]}") for pair in pairs]
     tracks = [_track(places, kind) for kind, _ in pairs]
     units = [_unit(text) for text in texts]
-    known = list(dict.fromkeys(unit for unit in units if unit))
-    labels = list(dict.fromkeys(texts))
-    series = inverse[keep]
+    series = Series(texts, units, tracks, inverse[keep], at[keep], values[keep])
+    return series, {METRICS: (table.count, table.lost)}, table.count - len(keep)
 
-    def of(codes: list[int]) -> np.ndarray:
-        return np.array([*codes, -1], np.int32)[series]
 
-    frame = schema.COUNTERS.frame(
+def counters_frame(series: Sequence[Series], rank: int) -> pd.DataFrame:
+    """Return ``trace.counters``."""
+    import pandas as pd  # slow to import
+
+    names = list(dict.fromkeys(name for each in series for name in each.names))
+    units = list(dict.fromkeys(unit for each in series for unit in each.units if unit))
+
+    def joined(tables: Sequence[Sequence[int]]) -> NDArray[np.int32]:
+        parts = [
+            np.array([*table, -1], np.int32)[each.of] for table, each in zip(tables, series, strict=True)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+
+    count = sum(len(each.at) for each in series)
+    return schema.COUNTERS.frame(
         {
             "name": pd.Categorical.from_codes(
-                of([labels.index(text) for text in texts]), categories=pd.Index(labels, dtype="str")
+                joined([[names.index(name) for name in each.names] for each in series]),
+                categories=pd.Index(names, dtype="str"),
             ),
-            "track": of(tracks),
-            "ts_ns": at[keep],
-            "value": values[keep],
+            "track": joined([each.tracks for each in series]),
+            "ts_ns": np.concatenate([each.at for each in series]) if series else np.zeros(0, np.int64),
+            "value": np.concatenate([each.value for each in series]) if series else np.zeros(0),
             "unit": pd.Categorical.from_codes(
-                of([known.index(unit) if unit else -1 for unit in units]),
-                categories=pd.Index(known, dtype="str"),
+                joined([[units.index(unit) if unit else -1 for unit in each.units] for each in series]),
+                categories=pd.Index(units, dtype="str"),
             ),
             "rank": rank,
         },
-        len(keep),
+        count,
     )
-    return frame, {METRICS: (table.count, table.lost)}, table.count - len(keep)
 
 
 def _names(export: Export) -> Mapping[tuple[int, ...], str]:
     if "TARGET_INFO_GPU_METRICS" not in export.tables:
         return {}
-    table = Table(
-        export,
-        "TARGET_INFO_GPU_METRICS",
-        {**dict.fromkeys(("typeId", "metricId"), "integer"), "metricName": "text"},
-    )
+    columns: dict[str, Kind] = dict.fromkeys(("typeId", "metricId"), "integer")
+    table = Table(export, "TARGET_INFO_GPU_METRICS", {**columns, "metricName": "text"})
     names = table.take("metricName")
     if names is None:
         return {}
-    rows = zip(
-        table.integers("typeId").tolist(),
-        table.integers("metricId").tolist(),
-        names.values.tolist(),
-        strict=True,
-    )
-    return {(kind, metric): (names.texts or [])[code] for kind, metric, code in rows if code >= 0}
+    pairs = zip(table.integers("typeId").tolist(), table.integers("metricId").tolist(), strict=True)
+    texts = names.texts or []
+    return {pair: texts[code] for pair, code in zip(pairs, names.values.tolist(), strict=True) if code >= 0}
 
 
 def _track(places: Places, kind: int) -> int:
@@ -92,8 +119,8 @@ def _track(places: Places, kind: int) -> int:
     return places.row(UNKNOWN, "counter", f"metrics of GPU {device}", domain="gpu", device=device)
 
 
-def _unit(name: str) -> str | None:
+def _unit(name: str) -> str:
     found = _UNIT.search(name)
     if found is None:
-        return None
+        return ""
     return "%" if "%" in found[1] else found[1]

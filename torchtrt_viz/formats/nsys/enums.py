@@ -26,6 +26,7 @@ _DEFAULTS: dict[str, dict[int, str]] = {
         3: "Stream sync",
         4: "Context sync",
     },
+    "ENUM_CUDA_DEV_MEM_EVENT_OPER": {0: "Allocation", 1: "Deallocation"},
     "ENUM_DIAGNOSTIC_SEVERITY_LEVEL": {1: "Info", 2: "Warning", 3: "Error"},
 }
 _COPIES = {

@@ -14,10 +14,11 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.nsys.about import DIAGNOSTICS, described, diagnostics
 from torchtrt_viz.formats.nsys.accounting import accounting_of, unread_tables
 from torchtrt_viz.formats.nsys.args import RowArgs
-from torchtrt_viz.formats.nsys.counters import read_counters
+from torchtrt_viz.formats.nsys.counters import counters_frame, read_metrics
 from torchtrt_viz.formats.nsys.device_tables import read_device
 from torchtrt_viz.formats.nsys.events import MEASURED, Events, Part, Scopes
 from torchtrt_viz.formats.nsys.host_tables import read_host
+from torchtrt_viz.formats.nsys.memory import read_memory
 from torchtrt_viz.formats.nsys.names import Names
 from torchtrt_viz.formats.nsys.nvtx import read_nvtx
 from torchtrt_viz.formats.nsys.places import Places
@@ -49,9 +50,11 @@ def trace_of(export: Export, path: str, options: LoadOptions) -> TraceData:
     read |= read_host(export, names, places, scopes, events)
     read |= read_device(export, names, places, scopes, events)
     rank = _rank(path, options.rank)
-    counters, metrics, without = read_counters(export, places, rank)
-    read |= metrics
+    allocations, found = read_memory(export, names, places, scopes, events)
+    metrics, sampled, without = read_metrics(export, places)
+    read |= {**found, **sampled}
     events.leave_out("no_value_or_time", without)
+    counters = counters_frame([each for each in (allocations, metrics) if each is not None], rank)
     messages, said, count, lost = diagnostics(export, path)
     if count:
         read[DIAGNOSTICS] = count, lost
@@ -92,8 +95,8 @@ def trace_of(export: Export, path: str, options: LoadOptions) -> TraceData:
             "processes": places.described(),
             "diagnostics": messages,
         },
-        args=RowArgs(export, events.spans, names, domains),
-        instant_args=RowArgs(export, events.instants, names, domains),
+        args=RowArgs(export, events.spans, names, domains, places.devices),
+        instant_args=RowArgs(export, events.instants, names, domains, places.devices),
     )
 
 
