@@ -3,8 +3,8 @@
 Read are kernels, copies, fills and whole graphs with their streams, calls of the CUDA runtime and driver, of
 cuDNN, cuBLAS, MPI and the operating system, NVTX ranges and marks of every domain, how long the host waited
 for the device, allocations, the recorder's own overhead, GPU metrics, and what the tool says about its
-recording. A launch is known by its process and its correlation id: the id alone is used again by every process. Tables of other
-kinds (backtraces, samples, scheduling) are counted, and named in a warning.
+recording. A launch is known by its process and its correlation id: the id alone is used again by every
+process. Tables of other kinds (backtraces, samples, scheduling) are counted, and named in a warning.
 
 Tables and columns are looked for by name. A report as the profiler writes it (``.nsys-rep``) is closed: the
 error names the command that exports it.
