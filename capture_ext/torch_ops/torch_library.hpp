@@ -25,17 +25,20 @@ void kernel(Slot* stack, std::uint64_t /*arguments*/, std::uint64_t /*results*/)
   }
 }
 
+// What torch names as the place of a registration.
+inline constexpr char kSource[] = "torchtrt_viz/torch_ops/torch_library.hpp";
+
 // Definitions and kernels for any dispatch key.
 inline Owned<TorchLibrary> library_fragment(const char* ns) {
   TorchLibrary* made = nullptr;
-  check(torch().aoti_torch_library_init_fragment(ns, __FILE__, __LINE__, &made), "making a library");
+  check(torch().aoti_torch_library_init_fragment(ns, kSource, __LINE__, &made), "making a library");
   return Owned<TorchLibrary>(made);
 }
 
 // Kernels for one dispatch key, of operators that are defined or may be later.
 inline Owned<TorchLibrary> library_for_key(const char* ns, const char* key) {
   TorchLibrary* made = nullptr;
-  check(torch().aoti_torch_library_init_impl(ns, key, __FILE__, __LINE__, &made), "making a library");
+  check(torch().aoti_torch_library_init_impl(ns, key, kSource, __LINE__, &made), "making a library");
   return Owned<TorchLibrary>(made);
 }
 

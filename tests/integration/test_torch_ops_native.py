@@ -50,7 +50,11 @@ def compiler() -> str:
 
 def ask(*libraries: Path, code: str = ASK) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, libraries)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *map(str, libraries)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -36,8 +36,8 @@ print(json.dumps({
 """
 
 MAGIC = """
-from IPython.testing.globalipapp import start_ipython
-shell = start_ipython()
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "torchtrt_viz")
 result = shell.run_cell("%%trtprofile --activities none --view none -o capture\\ntotal = sum(range(10))")
 result.raise_error()

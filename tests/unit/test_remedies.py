@@ -145,3 +145,16 @@ def test_without_torch_captures_name_the_extra_and_serving_names_torch(monkeypat
         torch_profiler.warm_up(extra=None)
     with pytest.raises(MissingDependencyError, match=r"load the torch operators.*\[capture\]"):
         torch_ops.load_torch_ops.__wrapped__()
+
+
+def test_the_example_engine_without_torch_names_torch(monkeypatch):
+    from click.testing import CliRunner
+
+    from torchtrt_viz.cli.serve_demo import command
+
+    hide(monkeypatch, "torch")
+    for name in [name for name in sys.modules if name.startswith("torchtrt_viz.examples.serving_pd.")]:
+        monkeypatch.delitem(sys.modules, name)
+    result = CliRunner().invoke(command, [])
+    assert isinstance(result.exception, MissingDependencyError)
+    assert str(result.exception).endswith("run the example engine, and is not installed: pip install torch")

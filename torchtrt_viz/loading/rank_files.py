@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.engine.file_set import read_set
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.kineto.rank_header import RankHeader
@@ -97,6 +96,9 @@ class RankFile:
         """
         options = replace(options, rank=self.rank, warnings=[])
         if self.members:
+            # slow to import: many modules, which other traces do not need
+            from torchtrt_viz.formats.engine.file_set import read_set
+
             trace = read_set([member.local() for member in self.members], options)
         elif self.source is None:
             raise TraceFormatError(
