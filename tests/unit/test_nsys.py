@@ -169,6 +169,21 @@ def test_a_kernel_has_the_details_that_torch_records_too(tmp_path: Path) -> None
     ]
 
 
+def test_streams_of_several_contexts_are_told_apart(tmp_path: Path) -> None:
+    export = NsysExport()
+    process = {"globalPid": global_tid(0, machine=0)}
+    call(export, 0, "cudaLaunchKernel_v7000", 1, thread=global_tid(0, 7, machine=0))
+    for context in (1, 2):
+        kernel(export, 100 * context, context, contextId=context, **process)
+    trace = load(export, tmp_path)
+    assert trace.tracks["label"].tolist() == [
+        "thread 7",
+        "GPU 0 stream 7 (context 1)",
+        "GPU 0 stream 7 (context 2)",
+    ]
+    assert trace.spans["stream"].dropna().tolist() == ["1/7", "2/7"]
+
+
 def test_devices_are_the_machines(tmp_path: Path) -> None:
     export = two_processes()
     for number in (0, 1):

@@ -208,8 +208,8 @@ class Places:
         )
 
     def _several_contexts(self, row: dict[str, Any]) -> bool:
-        process, device, _ = row.get("context", (0, 0, 0))
-        return len(self._contexts.get((process, device), ())) > 1
+        of = row.get("context")  # streams alone have one
+        return of is not None and len(self._contexts[of[:2]]) > 1
 
     def _label(self, row: dict[str, Any]) -> str:
         """Say the context too where a process uses several on one device: streams are numbered in each."""
