@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY
 from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
+from torchtrt_viz.analysis.columns.device import NVTX
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
 from torchtrt_viz.analysis.columns.memory_use import MEMORY
 from torchtrt_viz.model.frame_docs import returns
@@ -395,6 +396,7 @@ class Trace(TraceData):
 
         return memory(self)
 
+    @returns(NVTX)
     def nvtx(
         self,
         *,
