@@ -267,7 +267,8 @@ def test_views_show_what_the_registry_says(traces: dict[str, tv.Trace]) -> None:
     written = [name for name in shown_in("report") if f'id="{name}"' in text]
     assert written == [name for name, entry in shown_in("report").items() if len(entry(trace))]
     picture = static_text(trace)
-    assert [entry.title in picture for entry in shown_in("picture").values()] == [True] * 3
+    drawn = [name for name, entry in shown_in("picture").items() if entry.title in picture]
+    assert drawn == ["operators", "kernels", "layers"]  # it has no launches of graphs
 
 
 def test_the_explorer_shows_what_the_registry_says(traces: dict[str, tv.Trace]) -> None:
