@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY
 from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
+from torchtrt_viz.analysis.columns.device import NVTX
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
 from torchtrt_viz.analysis.columns.graph_table import GRAPHS
 from torchtrt_viz.analysis.columns.memory_use import MEMORY
@@ -425,6 +426,52 @@ class Trace(TraceData):
         from torchtrt_viz.analysis.device.memory_use import memory
 
         return memory(self)
+
+    @returns(NVTX)
+    def nvtx(
+        self,
+        *,
+        project: str = "host",
+        domain: str | None = None,
+        kinds: Iterable[str] | None = None,
+        sort: str | None = None,
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """Ranges that the program or a library named (NVTX, ``record_function``), on host and device.
+
+        Parameters
+        ----------
+        project
+            ``host``: every range, by its start; ``gpu``: those that launched device work of the trace, by
+            the start of the first piece.
+        domain
+            Only ranges of this NVTX domain; "" is the default one.
+        kinds
+            Kinds of host spans that count as ranges; None: annotations, steps and communication, and of an
+            export of Nsight Systems the operators too, which are NVTX ranges there.
+        sort, top
+            As in :meth:`operators`; None for ``sort`` keeps the order of ``project``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per range. Work counts for a range when the call that launched it began inside the range
+            on the same thread (of ranges that may end on another thread: in the same process).
+
+        Raises
+        ------
+        OptionError
+            For a ``project``, kind or ``sort`` that there is not, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.nvtx(project="gpu", top=1)[["name", "launches"]].to_dict("records")
+        [{'name': 'ProfilerStep#0', 'launches': 60}]
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.device.named_ranges import nvtx
+
+        return nvtx(self, project=project, domain=domain, kinds=kinds, sort=sort, top=top)
 
     # -- views ---------------------------------------------------------------------------------------
 

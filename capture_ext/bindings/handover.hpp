@@ -5,10 +5,13 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "formats/io/column.hpp"
 
 namespace torchtrt_viz::bindings {
 
@@ -28,6 +31,17 @@ Column<T> give(std::vector<T>&& values) {
   const std::size_t size = owner->size();
   nb::capsule capsule(owner.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   (void)owner.release();
+  return Column<T>(data, {size}, capsule);
+}
+
+template <typename T>
+Column<T> give(torchtrt_viz::Column<T>&& column) {
+  if (column.empty()) return give(std::vector<T>());
+  const std::size_t size = column.size();
+  auto storage = column.release();
+  T* const data = storage.get();
+  nb::capsule capsule(data, [](void* p) noexcept { std::free(p); });
+  (void)storage.release();
   return Column<T>(data, {size}, capsule);
 }
 

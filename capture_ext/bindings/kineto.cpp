@@ -27,29 +27,12 @@ using namespace torchtrt_viz::bindings;
 
 namespace {
 
-// The array owns the column's memory from here on.
-template <typename T>
-nb::object give(kineto::Column<T>&& column) {
-  const std::size_t size = column.size();
-  auto storage = column.release();
-  T* const data = storage.get();
-  nb::capsule capsule(data, [](void* p) noexcept { std::free(p); });
-  (void)storage.release();
-  return nb::cast(Column<T>(data, {size}, capsule));
-}
-
 using torchtrt_viz::bindings::give;
-
-template <typename T>
-nb::object give_empty_safe(kineto::Column<T>&& column) {
-  if (column.empty()) return nb::cast(give(std::vector<T>()));
-  return give(std::move(column));
-}
 
 nb::tuple give(kineto::Encoded&& encoded) {
   nb::list categories = texts(encoded.categories);
   nb::object codes =
-      std::visit([](auto& column) { return give_empty_safe(std::move(column)); }, encoded.codes);
+      std::visit([](auto& column) { return nb::object(nb::cast(give(std::move(column)))); }, encoded.codes);
   return nb::make_tuple(categories, codes);
 }
 
@@ -72,8 +55,8 @@ class Bytes {
 
 nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 
-nb::object text_or_none(std::uint32_t code, const kineto::Interner& strings) {
-  if (code == kineto::Interner::kNone) return nb::none();
+nb::object text_or_none(std::uint32_t code, const torchtrt_viz::Interner& strings) {
+  if (code == torchtrt_viz::Interner::kNone) return nb::none();
   return text(kineto::unescape(strings.text(code)).text);
 }
 
@@ -122,18 +105,18 @@ nb::dict spans_of(kineto::Decoder& decoder, kineto::Encoded&& names) {
   auto& nesting = decoder.nesting();
   nb::dict out;
   out["name"] = give(std::move(names));
-  out["kind"] = give_empty_safe(std::move(spans.kind));
-  out["domain"] = give_empty_safe(std::move(spans.domain));
-  out["track"] = give_empty_safe(std::move(spans.lane));
-  out["start_ns"] = give_empty_safe(std::move(spans.start));
-  out["dur_ns"] = give_empty_safe(std::move(spans.dur));
+  out["kind"] = give(std::move(spans.kind));
+  out["domain"] = give(std::move(spans.domain));
+  out["track"] = give(std::move(spans.lane));
+  out["start_ns"] = give(std::move(spans.start));
+  out["dur_ns"] = give(std::move(spans.dur));
   out["self_ns"] = give(std::move(nesting.self_ns));
   out["depth"] = give(std::move(nesting.depth));
   out["parent"] = give(std::move(nesting.parent));
-  out["correlation"] = give_empty_safe(std::move(spans.correlation));
-  out["external_id"] = give_empty_safe(std::move(spans.external_id));
-  out["iteration"] = give_empty_safe(std::move(decoder.iteration()));
-  out["offset"] = give_empty_safe(std::move(spans.at));
+  out["correlation"] = give(std::move(spans.correlation));
+  out["external_id"] = give(std::move(spans.external_id));
+  out["iteration"] = give(std::move(decoder.iteration()));
+  out["offset"] = give(std::move(spans.at));
   return out;
 }
 
@@ -141,12 +124,12 @@ nb::dict instants_of(kineto::Decoder& decoder, kineto::Encoded&& names) {
   kineto::Instants& instants = decoder.tables().instants;
   nb::dict out;
   out["name"] = give(std::move(names));
-  out["kind"] = give_empty_safe(std::move(instants.kind));
-  out["domain"] = give_empty_safe(std::move(instants.domain));
-  out["state"] = give_empty_safe(std::move(instants.state));
-  out["track"] = give_empty_safe(std::move(instants.lane));
-  out["ts_ns"] = give_empty_safe(std::move(instants.ts));
-  out["offset"] = give_empty_safe(std::move(instants.at));
+  out["kind"] = give(std::move(instants.kind));
+  out["domain"] = give(std::move(instants.domain));
+  out["state"] = give(std::move(instants.state));
+  out["track"] = give(std::move(instants.lane));
+  out["ts_ns"] = give(std::move(instants.ts));
+  out["offset"] = give(std::move(instants.at));
   return out;
 }
 
@@ -161,10 +144,10 @@ nb::dict counters_of(kineto::Decoder& decoder) {
   }
   nb::dict out;
   out["series"] = series;
-  out["code"] = give_empty_safe(std::move(tables.counters.counter));
-  out["track"] = give_empty_safe(std::move(tables.counters.lane));
-  out["ts_ns"] = give_empty_safe(std::move(tables.counters.ts));
-  out["value"] = give_empty_safe(std::move(tables.counters.value));
+  out["code"] = give(std::move(tables.counters.counter));
+  out["track"] = give(std::move(tables.counters.lane));
+  out["ts_ns"] = give(std::move(tables.counters.ts));
+  out["value"] = give(std::move(tables.counters.value));
   return out;
 }
 
@@ -172,9 +155,9 @@ nb::dict flows_of(kineto::Decoder& decoder, kineto::Encoded&& names) {
   kineto::Flows& flows = decoder.flows();
   nb::dict out;
   out["name"] = give(std::move(names));
-  out["source"] = give_empty_safe(std::move(flows.source));
-  out["target"] = give_empty_safe(std::move(flows.target));
-  out["id"] = give_empty_safe(std::move(flows.id));
+  out["source"] = give(std::move(flows.source));
+  out["target"] = give(std::move(flows.target));
+  out["id"] = give(std::move(flows.id));
   return out;
 }
 
@@ -314,7 +297,7 @@ nb::list events_at(const nb::handle& block, std::uint64_t base, const ConstColum
 
 // Codes of one argument's values: -1 the event has no such argument, -2 its text cannot be followed.
 nb::tuple argument_texts(const nb::list& events, const std::string& key) {
-  kineto::Interner values;
+  torchtrt_viz::Interner values;
   std::vector<std::int32_t> codes;
   codes.reserve(events.size());
   std::string value;

@@ -22,7 +22,10 @@ PACKAGE = ROOT / "torchtrt_viz"
 ROOMS = ("formats", "loading", "analysis")
 LEAST = 80.0
 # Captures, serving and exports take minutes and reach no line of these rooms that the others do not.
-ABOUT = ("analysis", "etdump", "kineto", "perfetto", "sample", "session", "torchtrt", "trex", "trtexec")
+ABOUT = (
+    *("analysis", "etdump", "kineto", "nsys", "perfetto", "sample", "session", "sqlite", "torchtrt"),
+    *("trex", "trtexec"),
+)
 
 SETTINGS = """
 [run]

@@ -54,7 +54,6 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     ),
     "annex": ("a.json", b"/annex/objects/SHA256E-s12--00.json\n", "git-annex pointer"),
     "annex link": ("a.json", b"../.git/annex/objects/aa/bb/SHA256E-s12--00", "git-annex pointer"),
-    "nsys": ("a.sqlite", database("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"), "Nsight Systems.*nsys2json"),
     "rpd": ("a.rpd", database("rocpd_string", "rocpd_api", "rocpd_op"), "rpd database.*rpd2tracing"),
     "rocpd": (
         "a.db",
@@ -62,7 +61,12 @@ FILES: dict[str, tuple[str, bytes, str]] = {
         "rocprofv3.*rocpd convert",
     ),
     "sqlite": ("a.db", database("people"), "an SQLite database"),
-    "nsys-rep": ("a.nsys-rep", b"\x01\x02\x03\x04" * 9, "Nsight Systems.*nsys export"),
+    "sqlite named as an export": ("a.sqlite", database("people"), "an SQLite database"),
+    "nsys-rep": (
+        "run 1.nsys-rep",
+        b"\x01\x02\x03\x04" * 9,
+        "Nsight Systems.*nsys export --type sqlite --output 'run 1'.sqlite 'run 1.nsys-rep'",
+    ),
     "ncu-rep": ("a.ncu-rep", b"NVR\0" + bytes(40), "Nsight Compute"),
     "xplane": ("vm.xplane.pb", PLANE, "XPlane"),
     "xplane of any name": ("trace", PLANE, "XPlane"),
@@ -161,13 +165,13 @@ def test_beside_a_trace_and_in_an_archive_it_does_no_harm(tmp_path: Path, kind: 
 
 def test_what_profilers_write_beside_a_trace_is_said(tmp_path: Path) -> None:
     write(tmp_path / "rank0.json", TRACE)
-    for kind in ("nsys", "memory", "xplane", "pdf"):
+    for kind in ("rpd", "memory", "xplane", "pdf"):
         (tmp_path / FILES[kind][0]).write_bytes(FILES[kind][1])
     trace = tv.load(tmp_path, strict=True)
     assert isinstance(trace, tv.Trace)
     said = {Path(w.path).name: w.message for w in trace.meta["warnings"] if w.code == "not_a_trace"}
-    assert sorted(said) == ["a.pickle", "a.sqlite", "vm.xplane.pb"]
-    assert "Nsight Systems" in said["a.sqlite"]
+    assert sorted(said) == ["a.pickle", "a.rpd", "vm.xplane.pb"]
+    assert "rocmProfileData" in said["a.rpd"]
 
 
 def test_a_pointer_in_place_of_a_rank_is_a_lost_rank(tmp_path: Path) -> None:
@@ -180,8 +184,8 @@ def test_a_pointer_in_place_of_a_rank_is_a_lost_rank(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_nothing_else_says_what_each_is(tmp_path: Path) -> None:
-    (tmp_path / "a.sqlite").write_bytes(FILES["nsys"][1])
-    with pytest.raises(tv.TraceFormatError, match="nsys2json"):
+    (tmp_path / "a.sqlite").write_bytes(FILES["sqlite"][1])
+    with pytest.raises(tv.TraceFormatError, match="an SQLite database"):
         tv.load(tmp_path)
     (tmp_path / "b.txt").write_text("x")
     with pytest.raises(tv.TraceFormatError, match=r"2 other files \(a.sqlite: an SQLite .*, b.txt\)"):

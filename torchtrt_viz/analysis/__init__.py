@@ -6,7 +6,7 @@ so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
 methods are the same functions: `operators`, `kernels`, `graphs`, `delegates`, `phases`, `layers`, `memory`,
-`host_gpu`, `questions`, `summary`, `explain`.
+`nvtx`, `host_gpu`, `questions`, `summary`, `explain`.
 
 Host and device:
 
@@ -19,6 +19,7 @@ Host and device:
 `graphs`                                    launches of graphs, and what their captures tell of their kernels
 `queue_length`, `queue_summary`,            how much work waits between them
 `blocked_on_full_queue`
+`nvtx`                                      ranges that the program named, on the host and on the device
 `phases_by_call`                            what each call of a delegate consists of
 `delegate_gaps`, `orchestration`            what happens between delegates
 `provenance`                                which events lead back to the model

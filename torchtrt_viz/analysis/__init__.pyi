@@ -19,6 +19,7 @@ from .device.launch import launch_stats as launch_stats
 from .device.memory_use import memory as memory
 from .device.memory_use import memory_by_operator as memory_by_operator
 from .device.memory_use import memory_peaks as memory_peaks
+from .device.named_ranges import nvtx as nvtx
 from .device.operator_tables import kernels as kernels
 from .device.operator_tables import operators as operators
 from .device.queues import blocked_on_full_queue as blocked_on_full_queue

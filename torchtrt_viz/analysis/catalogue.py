@@ -189,6 +189,12 @@ _TRACE = (
         spans=SpansOf("name", ("layer",), instance="engine"),
     ),
     Table("device.memory_use:memory", memory_use.MEMORY, "Memory over time", views=("terminal",)),
+    Table(
+        "device.named_ranges:nvtx",
+        device.NVTX,
+        "Named ranges",
+        "Host time of each range, and beside it the device work that was launched inside.",
+    ),
 )
 
 SESSION_TABLES: dict[str, Table] = {

@@ -8,8 +8,8 @@ A new format is a folder here and a line in `FORMATS`. The module that the line 
 - ``read(source, options) -> TraceData``.
 
 Rooms know the data model, `formats.io` and `formats.producers` (what writers call things), not one another,
-with one exception: what a session's files are called (`formats.session`) is known to the formats that ranks
-write.
+with two exceptions: what a session's files are called (`formats.session`) is known to the formats that ranks
+write, and databases (`formats.sqlite`, which is no format of traces) to those that lie in one.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = ["FORMATS", "Format", "format_module", "recognise"]
 FORMATS: dict[str, str] = {
     "etdump": ".etdump.reader",
     "perfetto": ".perfetto.reader",
+    "nsys": ".nsys.reader",
     "torchtrt": ".engine.torchtrt",
     "trex": ".engine.trex",
     "trtexec": ".engine.trtexec",

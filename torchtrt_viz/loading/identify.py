@@ -15,6 +15,7 @@ from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.stored import IN_MEMORY_BYTES
 from torchtrt_viz.formats.kineto.rank_header import RankHeader, read_rank_header
 from torchtrt_viz.formats.kineto.sniff import begins_merged, is_kineto_header
+from torchtrt_viz.formats.nsys.vocabulary import table_of_file
 from torchtrt_viz.formats.session.health import archive_damage, document_damage
 from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
 from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
@@ -31,6 +32,7 @@ CHECK_BYTES = 64 << 20
 
 _SET_FORMATS = ("trex", "torchtrt", "trtexec")
 _MANIFEST_BYTES = 64 << 20
+_OF_EVERY_EXPORT = ("StringIds.parquet", "TARGET_INFO_SESSION_START_TIME.parquet", "META_DATA_EXPORT.parquet")
 _UNFINISHED = "the export of this trace was never finished (its writer died, or the disk was full)"
 
 _TRACES = ("trace", "rank archive", "engine file", "lost trace")
@@ -98,7 +100,22 @@ def identify(files: Sequence[File], format: str | None) -> list[Identified]:
         What the caller said that they are, None unknown.
     """
     whole = sum(file.source.stored_bytes or 0 for file in files) <= CHECK_BYTES
-    return [found for file in files for found in _identify(file, format, whole)]
+    return [found for file in _one_per_export(files) for found in _identify(file, format, whole)]
+
+
+def _one_per_export(files: Sequence[File]) -> list[File]:
+    """Leave out the tables of an export of Nsight Systems but one, which stands for its folder."""
+    exports = {file.source.folder for file in files if file.source.filename in _OF_EVERY_EXPORT}
+    out: list[File] = []
+    seen: set[str] = set()
+    for file in files:
+        folder = file.source.folder
+        if folder in exports and file.source.filename.endswith(".parquet"):
+            if folder in seen or table_of_file(file.source.filename) is None:
+                continue
+            seen.add(folder)
+        out.append(file)
+    return out
 
 
 def _identify(file: File, format: str | None, whole: bool) -> Iterator[Identified]:
@@ -185,7 +202,7 @@ def _archive(
     if _is_program(members):
         foreign = Foreign("a checkpoint or program of torch (zip)", "It is no trace", False)
         return [Identified(file, "other", error=foreign.refused(file.source.name), foreign=foreign)]
-    out = [found for member in members for found in _identify(member, format, whole)]
+    out = [found for member in _one_per_export(members) for found in _identify(member, format, whole)]
     del near
     if name is not None and not any(found.kind in _TRACES for found in out):
         error = TraceFormatError("the archive holds no trace", path=file.source.name)

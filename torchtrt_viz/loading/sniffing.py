@@ -48,8 +48,9 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
         "not a trace that this package knows",
         path=name,
         offset=0,
-        expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, TensorRT layer, profile "
-        "or timing JSON, Torch-TensorRT traces, trtexec output, or an archive or folder of those",
+        expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, exports of Nsight Systems, "
+        "TensorRT layer, profile or timing JSON, Torch-TensorRT traces, trtexec output, or an archive or "
+        "folder of those",
         found=repr(head[:24]),
         hint="If it is one of them all the same, name it: load(path, format=...)",
     )

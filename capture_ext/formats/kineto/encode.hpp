@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "formats/kineto/column.hpp"
-#include "formats/kineto/interner.hpp"
+#include "formats/io/column.hpp"
+#include "formats/io/interner.hpp"
 #include "formats/kineto/notes.hpp"
 
 namespace torchtrt_viz::kineto {

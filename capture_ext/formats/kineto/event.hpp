@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/kineto/interner.hpp"
+#include "formats/io/interner.hpp"
 #include "formats/kineto/number.hpp"
 
 namespace torchtrt_viz::kineto {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "formats/kineto/column.hpp"
+#include "formats/io/column.hpp"
 #include "formats/kineto/key_index.hpp"
 #include "formats/kineto/lanes.hpp"
 #include "formats/kineto/tables.hpp"

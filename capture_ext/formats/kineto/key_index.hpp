@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "formats/kineto/hashing.hpp"
+#include "formats/io/hashing.hpp"
 
 namespace torchtrt_viz::kineto {
 

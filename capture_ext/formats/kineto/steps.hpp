@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "formats/kineto/column.hpp"
+#include "formats/io/column.hpp"
 #include "formats/kineto/tables.hpp"
 
 namespace torchtrt_viz::kineto {

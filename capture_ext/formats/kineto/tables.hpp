@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "formats/kineto/column.hpp"
-#include "formats/kineto/interner.hpp"
+#include "formats/io/column.hpp"
+#include "formats/io/interner.hpp"
 
 namespace torchtrt_viz::kineto {
 

@@ -18,6 +18,7 @@ __all__ = [
     "KERNEL_TYPES",
     "LAUNCH_DELAYS",
     "LAUNCH_STATS",
+    "NVTX",
     "OPERATOR_ROOFLINE",
     "OVERLAP",
     "QUEUE_LENGTH",
@@ -198,6 +199,32 @@ GRAPH_LAUNCHES = FrameSchema(
         ns("delay_ns", "from the end of the call to the first piece; NA without kernels", "Int64"),
     ),
     "one row per launch of a CUDA (or HIP) graph",
+)
+
+NVTX = FrameSchema(
+    "nvtx",
+    (
+        count("row", "row of trace.spans of the range"),
+        Column("name", "category", "name of the range"),
+        text("domain", "NVTX domain; missing: the default one, or the format has no domains"),
+        text("track", "label of the track that the range lies on"),
+        count("parent", "row of trace.spans of the range around it on its thread; NA none", "Int64"),
+        ns("start_ns", "start on the host, on the trace's base"),
+        ns("dur_ns", "duration on the host"),
+        count("launches", "calls inside the range that launched device work of the trace"),
+        count("pieces", "pieces of device work that they launched"),
+        count("device", "device of the first piece; NA where the trace does not say", "Int64"),
+        ns("device_start_ns", "start of the first piece, on the trace's base; NA without pieces", "Int64"),
+        ns(
+            "device_span_ns",
+            "from the first piece's start to the last one's end: the range as it is seen on the device; NA "
+            "without pieces",
+            "Int64",
+        ),
+        ns("device_busy_ns", "time of that in which at least one piece ran; NA without pieces", "Int64"),
+        ns("device_sum_ns", "sum of the pieces' durations (not wall time); NA without pieces", "Int64"),
+    ),
+    "one row per range that the program or a library named",
 )
 
 QUEUE_LENGTH = FrameSchema(

@@ -23,11 +23,6 @@ _CHROME = "Its samples are no spans; record a trace (chrome://tracing, torch.pro
 
 _HTML = r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html|head|body|script))"
 
-_NSYS = Foreign(
-    "an SQLite database that Nsight Systems exported",
-    "SQLite is not read: convert it to trace-event JSON (nsys2json.py -f report.sqlite -o report.json)",
-)
-
 #: Beginning of the content -> what it is, whatever else might take the content for its own.
 _FIRST: tuple[tuple[str, Foreign], ...] = (
     (
@@ -69,11 +64,6 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
             "SQLite is not read: convert it to trace-event JSON (rpd2tracing.py FILE.rpd FILE.json)",
         ),
     ),
-    (r"SQLite format 3\x00[\s\S]*?(?:CUPTI_ACTIVITY_KIND_|NSYS_|TARGET_INFO_|META_DATA_CAPTURE)", _NSYS),
-    (
-        r"SQLite format 3\x00",
-        Foreign("an SQLite database", "SQLite is not read: export it as trace-event JSON with its own tool"),
-    ),
     (
         r"NVR\x00",
         Foreign(
@@ -83,14 +73,6 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
     ),
     (r"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file", _NO_TRACE, False)),
     (r"\x93NUMPY", Foreign("a NumPy array", _NO_TRACE, False)),
-    (
-        r"PAR1",
-        Foreign(
-            "a Parquet table",
-            "Read it as the table that it is: pandas.read_parquet(path). Traces are loaded from the file "
-            "that the profiler wrote",
-        ),
-    ),
     (
         r"ARROW1\x00\x00",
         Foreign("an Arrow (Feather) table", "Read it as the table that it is: pandas.read_feather(path)"),
@@ -180,6 +162,21 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
 #: The same for content that is one of our formats' if that format says so.
 _LATER: tuple[tuple[str, Foreign], ...] = (
     (
+        r"SQLite format 3\x00",
+        Foreign(
+            "an SQLite database, and no export of Nsight Systems",
+            "Export the recording as a trace with the tool that wrote the database",
+        ),
+    ),
+    (
+        r"PAR1",
+        Foreign(
+            "a Parquet table",
+            "Read it as the table that it is: pandas.read_parquet(path). Traces are loaded from the file "
+            "that the profiler wrote",
+        ),
+    ),
+    (
         r"(?:.*\n)?==\d+== NVPROF |(?:.*\n)?\"?Time\(%\)\"?,\"?Time\"?,|==\d+== Profiling",
         Foreign(
             "a table of nvprof",
@@ -266,11 +263,19 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
 #: End of a name -> what such a file is, where the content says nothing.
 _ENDINGS: tuple[tuple[tuple[str, ...], Foreign], ...] = (
     (
-        (".nsys-rep", ".qdrep", ".qdstrm"),
+        (".nsys-rep", ".qdrep"),
         Foreign(
-            "a report of Nsight Systems (by its name)",
-            "Export it and convert that: nsys export -t sqlite FILE, then "
-            "nsys2json.py -f FILE.sqlite -o FILE.json",
+            "a report of Nsight Systems (by its name), which that tool alone reads",
+            "Export it, and load what that writes: nsys export --type sqlite --output STEM.sqlite FILE "
+            "(or --type parquetdir --output STEM_pqtdir)",
+        ),
+    ),
+    (
+        (".qdstrm",),
+        Foreign(
+            "what Nsight Systems recorded before it made a report of it (by its name)",
+            "Make the report, and export it: QdstrmImporter -i FILE; "
+            "nsys export --type sqlite --output STEM.sqlite STEM.nsys-rep",
         ),
     ),
     ((".ncu-rep", ".nvvp", ".nvprof"), Foreign("a report of NVIDIA's profilers (by its name)", _NO_TRACE)),
@@ -305,7 +310,7 @@ def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign
     """
     head = head[:_LOOKED_AT].removeprefix(b"\xef\xbb\xbf")
     name = filename.lower()
-    by_name = next((it for endings, it in _ENDINGS if name.endswith(endings)), None)
+    by_name = next((it.of(filename) for endings, it in _ENDINGS if name.endswith(endings)), None)
     if head[:4] == b"PK\x03\x04" and by_name is not None:  # the name says more than the container
         return by_name
     found = _first_match(head, surely=True)

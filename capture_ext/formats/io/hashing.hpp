@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 
-namespace torchtrt_viz::kineto {
+namespace torchtrt_viz {
 
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   const unsigned __int128 product =
@@ -20,4 +20,4 @@ inline std::uint64_t process_seed() {
   return seed;
 }
 
-}  // namespace torchtrt_viz::kineto
+}  // namespace torchtrt_viz

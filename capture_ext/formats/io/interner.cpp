@@ -1,11 +1,11 @@
-#include "formats/kineto/interner.hpp"
+#include "formats/io/interner.hpp"
 
 #include <cstring>
 
 #include "core/error.hpp"
-#include "formats/kineto/hashing.hpp"
+#include "formats/io/hashing.hpp"
 
-namespace torchtrt_viz::kineto {
+namespace torchtrt_viz {
 namespace {
 
 std::uint64_t load8(const char* p) {
@@ -85,4 +85,4 @@ void Interner::grow() {
   }
 }
 
-}  // namespace torchtrt_viz::kineto
+}  // namespace torchtrt_viz

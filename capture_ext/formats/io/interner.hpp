@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace torchtrt_viz::kineto {
+namespace torchtrt_viz {
 
 class Interner {
  public:
@@ -42,4 +42,4 @@ class Interner {
   std::string arena_;
 };
 
-}  // namespace torchtrt_viz::kineto
+}  // namespace torchtrt_viz

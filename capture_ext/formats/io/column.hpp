@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace torchtrt_viz::kineto {
+namespace torchtrt_viz {
 
 // std::vector copies and touches everything again when it grows; realloc moves the pages of large blocks
 // instead, which matters when a trace fills a dozen columns of tens of megabytes each.
@@ -92,4 +92,4 @@ class Column {
   std::size_t capacity_ = 0;
 };
 
-}  // namespace torchtrt_viz::kineto
+}  // namespace torchtrt_viz
