@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from torchtrt_viz.analysis.columns import answers, by_name, device, engines, memory_use, runs, sessions
+from torchtrt_viz.analysis.columns import answers, by_name, device, engines, hangs, memory_use, runs, sessions
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.schema import EVENTS, FrameSchema
 
@@ -168,9 +168,33 @@ _TRACE = (
         spans=SpansOf("name", ("layer",), instance="engine"),
     ),
     Table("device.memory_use:memory", memory_use.MEMORY, "Memory over time", views=("terminal",)),
+    Table(
+        "hangs.entries:recorded_collectives",
+        hangs.RECORDED,
+        "Collectives that the Flight Recorder holds",
+        "The latest first. Times are the host's: when a call enqueued it, and when the recorder noticed.",
+        views=("report", "terminal"),
+        brief=("group", "operation", "sequence", "state", "input_sizes", "input_types", "source"),
+    ),
 )
 
 SESSION_TABLES: dict[str, Table] = {
+    "hangs": Table(
+        "hangs.session_tables:session_hangs",
+        hangs.HANGS,
+        "Hangs: where ranks wait or disagree",
+        "Out of the dumps of Flight Recorders. Ranks are compared by the numbers of their collectives, not "
+        "by clocks. Causes come before what follows from them.",
+        views=("report", "picture", "terminal"),
+        brief=("problem", "certainty", "group", "operation", "sequence", "waiting", "missing", "source"),
+    ),
+    "positions": Table(
+        "hangs.session_tables:session_positions",
+        hangs.POSITIONS,
+        "The last collective of each rank",
+        "What the rank called last in each of its process groups. Ring buffers begin at different numbers.",
+        views=("report",),
+    ),
     "roles": Table(
         "",
         sessions.ROLES,
@@ -244,7 +268,7 @@ FRAMES: dict[str, FrameSchema] = {
         *EVENTS,
         *(
             getattr(module, name)
-            for module in (answers, by_name, device, memory_use, engines, runs, sessions)
+            for module in (answers, by_name, device, memory_use, engines, hangs, runs, sessions)
             for name in module.__all__
         ),
     )
