@@ -38,11 +38,8 @@ def stacks(hangs: pd.DataFrame) -> str:
     """Return the sentences of the first rows, each with how it is known and the recorded stack to open."""
     parts = []
     for row in hangs.head(_MOST_STACKS).to_dict("records"):
-        why = (
-            ""
-            if missing(row["why"])
-            else f'<p class="note">{escape(row["certainty"])}: {escape(row["why"])}</p>'
-        )
+        known = f"{row['certainty']}: {row['why']}"
+        why = "" if missing(row["why"]) else f'<p class="note">{escape(known)}</p>'
         stack = "" if missing(row["stack"]) else f"<pre>{escape(row['stack'])}</pre>"
         if stack or why:
             parts.append(

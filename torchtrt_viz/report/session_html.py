@@ -270,9 +270,12 @@ def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | Path
         if len(frame) > 8
         else ""
     )
-    return (
-        f'<section id="ranks"><h2>Ranks</h2><p class="note">{escape(words)}</p>'
+    strips = (
+        f'<p class="note">{escape(words)}</p>'
         f'<div class="strips">{strips_of_ranks(made.strips, _MOST_STRIPS)}</div>'
+    )
+    return (
+        f'<section id="ranks"><h2>Ranks</h2>{strips if len(made.strips) else ""}'
         f'<p class="note">{escape(note)}</p>{find}{body}</section>'
     )
 

@@ -106,9 +106,7 @@ HANGS = FrameSchema(
         text("last_source", "line of the user's program that called that"),
         ns("since_unix_ns", "when the first rank called it, Unix time by that rank's clock", "Int64"),
         ns("timeout_ns", "its timeout; NA: not recorded", "Int64"),
-        count(
-            "held_by", "row of this table in which the missing ranks wait themselves; NA: none known", "Int64"
-        ),
+        count("held_by", "row of this table in which a missing rank waits itself; NA: none", "Int64"),
         text("why", "how it is known, and what is not"),
     ),
     "one row per collective in which ranks wait or disagree, causes before what follows from them",

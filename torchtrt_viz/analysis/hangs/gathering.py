@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,14 @@ __all__ = ["DUMP", "Collectives", "Gathered", "Group", "Job", "gathered"]
 DUMP = "dump"
 """What a recording of a session is (``ranks["what"]``) that is a Flight Recorder's dump."""
 
+_PRIME = 0x9E3779B97F4A7C15
+
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _APART = ("role", "instance", "host", "cycle", "stage")
 _NUMBERS = ("sequence", "call", "operation", "size", "types", "sent", "received", "created_ns", "timeout_ns")
+_COLUMNS = (*_NUMBERS, "rank", "group", "order", "site", "state", "retired", "overdue")
 _UNTRACKED = ("gloo", "mpi")
 """Libraries whose entries stay scheduled: whether a collective completed is not recorded."""
 
@@ -101,7 +105,7 @@ class Job:
     session
         Id of their session.
     ranks
-        Those of which there is a dump that can be read.
+        Those of which there is a whole dump.
     world
         All ranks that there should be, as far as the dumps say.
     begins
@@ -122,13 +126,17 @@ class Job:
     def collectives(self) -> Iterator[tuple[Group, Collectives]]:
         """Yield the groups in which collectives were called."""
         frame = self.calls[~self.calls["p2p"].to_numpy() & (self.calls["sequence"].to_numpy() >= 0)]
-        order = np.lexsort([frame[name].to_numpy() for name in ("order", "sequence", "rank", "group")])
-        frame = frame.iloc[order]
-        keys = frame["group"].to_numpy()
-        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
+        columns = {name: frame[name].to_numpy() for name in _COLUMNS}
+        columns["rank"] = columns["rank"].astype(np.int64)
+        order = np.lexsort([columns[name] for name in ("order", "sequence", "rank", "group")])
+        columns = {name: values[order] for name, values in columns.items()}
+        keys = columns["group"]
+        if not len(keys):
+            return
+        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
         for begin, end in zip(starts, [*starts[1:], len(keys)], strict=True):
             group = self.groups[int(keys[begin])]
-            yield group, _collectives(frame.iloc[begin:end], group)
+            yield group, _collectives({name: values[begin:end] for name, values in columns.items()}, group)
 
 
 @dataclass(frozen=True)
@@ -157,7 +165,8 @@ def gathered(frames: Sequence[pd.DataFrame]) -> Gathered:
     places = dict(zip(map(int, sites["site"]), zip(sources, stacks, strict=True), strict=True))
     jobs: list[Job] = []
     doubled: list[int] = []
-    facts = facts[facts["rank"].notna()]
+    # where a dump's end is missing, it does not say how far its rank got: as good as none
+    facts = facts[facts["rank"].notna() & (facts["cut"] == 0)]
     for session, part in facts.groupby("session", dropna=False, sort=False):
         apart, twice = _jobs(part)
         doubled += twice
@@ -182,10 +191,7 @@ def _jobs(facts: pd.DataFrame) -> tuple[list[pd.DataFrame], list[int]]:
 
 def _of(facts: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of ``frame`` that are of the dumps in ``facts``."""
-    if len(frame) and len(frame["rank"].unique()) == len(facts):
-        whole = frame
-    else:
-        whole = frame[frame["rank"].isin(facts["rank"])]
+    whole = frame[frame["rank"].isin(facts["rank"])]
     for name in ("session", *_APART):
         if whole[name].nunique(dropna=False) > 1:
             keys = facts[["rank", name]].astype(object).where(facts[["rank", name]].notna(), None)
@@ -219,38 +225,36 @@ def _job(session: str | None, facts: pd.DataFrame, calls: pd.DataFrame, groups: 
     return Job(session, ranks, tuple(world), begins, found, calls)
 
 
-def _collectives(frame: pd.DataFrame, group: Group) -> Collectives:
+def _collectives(found: dict[str, NDArray[Any]], group: Group) -> Collectives:
     """Make one call of each batch under one number; the rows are sorted by rank, number and order."""
-    rank = frame["rank"].to_numpy(dtype=np.int64)
-    sequence = frame["sequence"].to_numpy()
+    rank, sequence = found["rank"], found["sequence"]
     first = np.r_[True, (rank[1:] != rank[:-1]) | (sequence[1:] != sequence[:-1])]
     starts = np.flatnonzero(first)
     position = np.arange(len(rank)) - starts[np.cumsum(first) - 1]
-    weight = np.cumprod(np.full(int(position.max()) + 1, 0x9E3779B97F4A7C15, np.uint64))
+    weight = np.cumprod(np.full(int(position.max()) + 1, _PRIME, np.uint64))
     weight = np.r_[np.uint64(1), weight][position]
     columns: dict[str, Ints] = {}
     for name in _NUMBERS:
-        values = frame[name].to_numpy()
         if name in ("operation", "size", "types"):  # in their order: a batch is what all its parts are
-            columns[name] = np.add.reduceat(values.astype(np.uint64) * weight, starts).astype(np.int64)
+            weighted = found[name].astype(np.uint64) * weight
+            columns[name] = np.add.reduceat(weighted, starts).astype(np.int64)
         else:
-            columns[name] = values[starts]
-    state = np.maximum.reduceat(frame["state"].to_numpy(), starts)
-    retired = np.maximum.reduceat(frame["retired"].to_numpy(), starts)
-    overdue = np.logical_or.reduceat(frame["overdue"].to_numpy(), starts)
+            columns[name] = found[name][starts]
+    state = np.maximum.reduceat(found["state"], starts)
+    retired = np.maximum.reduceat(found["retired"], starts)
+    overdue = np.logical_or.reduceat(found["overdue"], starts)
     rank = rank[starts]
     completed = state == COMPLETED
     if group.tracked:
         completed |= _before_completed(rank, columns["sequence"], completed)
-    failed = ~completed & group.tracked & ((retired == 1) | overdue)
     return Collectives(
         rank=rank,
         state=state,
         retired=retired,
         completed=completed,
-        failed=failed,
+        failed=~completed & group.tracked & ((retired == 1) | overdue),
         open=~completed & (retired == 0),
-        site=frame["site"].to_numpy()[starts],
+        site=found["site"][starts],
         **columns,
     )
 

@@ -2,57 +2,57 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from torchtrt_viz.analysis.columns.hangs import POSITIONS
-from torchtrt_viz.analysis.core.tables import integers, text
-from torchtrt_viz.analysis.hangs.gathering import Collectives, Gathered, Group, Job
+from torchtrt_viz.analysis.core.tables import text
+from torchtrt_viz.analysis.hangs.gathering import Gathered
 from torchtrt_viz.analysis.hangs.hang import call_at, site_at
 from torchtrt_viz.analysis.hangs.reduction import STATES
-from torchtrt_viz.analysis.hangs.standing import standing
+from torchtrt_viz.analysis.hangs.standing import Stood
 
 __all__ = ["positions_of"]
 
 
-def positions_of(gathered: Gathered) -> pd.DataFrame:
+def positions_of(gathered: Gathered, jobs: Stood) -> pd.DataFrame:
     """Return the table of positions from the dumps side by side."""
-    parts = [
-        _positions(gathered, job, group, calls) for job in gathered.jobs for group, calls in job.collectives()
-    ]
-    if not parts:
-        return POSITIONS.typed(pd.DataFrame({name: [] for name in POSITIONS.names}))
-    return POSITIONS.typed(pd.concat(parts, ignore_index=True))
-
-
-def _positions(gathered: Gathered, job: Job, group: Group, calls: Collectives) -> pd.DataFrame:
-    at = standing(calls, gathered.calls)
-    rows = at.row.tolist()
-    made = [call_at(gathered, calls, row) for row in rows]
-    sites = [site_at(gathered, calls, row) for row in rows]
-    created = calls.created_ns[at.row]
-    columns: dict[str, Any] = {
-        "session": text([job.session] * len(rows)),
-        "group": text([group.name] * len(rows)),
-        "group_desc": text([group.desc] * len(rows)),
-        "backend": text([group.backend] * len(rows)),
-        "rank": integers(at.rank),
-        "first": integers(at.first),
-        "last": integers(at.last),
-        "last_completed": integers(at.completed, at.completed >= 0),
-        "behind": integers(at.last.max() - at.last),
-        "operation": text([call.operation for call in made]),
-        "sizes": text([call.both[0] for call in made]),
-        "types": text([call.both[1] for call in made]),
-        "state": text([STATES[state] if state >= 0 else None for state in calls.state[at.row].tolist()]),
-        "retired": pd.array(
-            [None if value < 0 else bool(value) for value in calls.retired[at.row].tolist()], dtype="boolean"
-        ),
-        "older": pd.array(at.older, dtype="boolean"),
-        "since_unix_ns": integers(created, np.asarray(created > 0)),
-        "source": text([source for source, _ in sites]),
-        "stack": text([stack for _, stack in sites]),
-    }
-    return pd.DataFrame(columns)
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for job, groups in jobs:
+        for group, calls, at in groups:
+            rows = at.row.tolist()
+            made = [call_at(gathered, calls, row) for row in rows]
+            both = [call.both for call in made]
+            sites = [site_at(gathered, calls, row) for row in rows]
+            for name, value in (
+                ("session", job.session),
+                ("group", group.name),
+                ("group_desc", group.desc),
+                ("backend", group.backend),
+            ):
+                columns[name] += [value] * len(rows)
+            columns["rank"] += at.rank.tolist()
+            columns["first"] += at.first.tolist()
+            columns["last"] += at.last.tolist()
+            columns["last_completed"] += [last if last >= 0 else None for last in at.completed.tolist()]
+            columns["behind"] += (at.last.max() - at.last).tolist()
+            columns["operation"] += [call.operation for call in made]
+            columns["sizes"] += [sizes for sizes, _ in both]
+            columns["types"] += [types for _, types in both]
+            columns["state"] += [
+                STATES[state] if state >= 0 else None for state in calls.state[at.row].tolist()
+            ]
+            columns["retired"] += [
+                None if retired < 0 else retired > 0 for retired in calls.retired[at.row].tolist()
+            ]
+            columns["older"] += at.older.tolist()
+            columns["since_unix_ns"] += [ns if ns > 0 else None for ns in calls.created_ns[at.row].tolist()]
+            columns["source"] += [source for source, _ in sites]
+            columns["stack"] += [stack for _, stack in sites]
+    frame: dict[str, Any] = {}
+    for column in POSITIONS.columns:
+        values = columns[column.name]
+        frame[column.name] = text(values) if column.dtype == "text" else pd.array(values, dtype=column.dtype)  # type: ignore[call-overload]
+    return POSITIONS.typed(pd.DataFrame(frame))

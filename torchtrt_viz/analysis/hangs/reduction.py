@@ -46,21 +46,20 @@ def dump_facts(trace: TraceData) -> pd.DataFrame:
     """Return one row for a dump, none for another trace.
 
     Columns: ``entries``; ``begins`` (whether the recorder still has its first entry: nothing was overwritten
-    or left out); ``latest_ns`` (latest Unix time in it, -1 none); ``world`` (ranks of the default group as a
-    text of numbers, where it lists them).
+    or left out); ``cut`` (whether its end is missing); ``world`` (ranks of the default group as a text of
+    numbers, where it lists them).
     """
     found = trace.meta.get("flight_recorder")
     if found is None:
-        return _frame({"entries": [], "begins": [], "latest_ns": [], "world": []}, text=("world",))
+        return _frame({"entries": [], "begins": [], "cut": [], "world": []}, text=("world",))
     entries = found["entries"]
     record = _filled(entries["record"])
-    latest = max((int(_filled(entries[name]).max()) for name in _TIMES if len(entries)), default=-1)
     world = max((_members(entries, group, found["groups"]) for group in found["groups"]), key=len, default=())
     return _frame(
         {
             "entries": [len(entries)],
             "begins": [int(not len(record) or record.min() <= 0)],
-            "latest_ns": [latest],
+            "cut": [int(found["cut"])],
             "world": [" ".join(map(str, world)) or None],
         },
         text=("world",),

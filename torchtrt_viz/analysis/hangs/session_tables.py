@@ -10,6 +10,7 @@ from torchtrt_viz.analysis.columns.hangs import HANGS, POSITIONS
 from torchtrt_viz.analysis.hangs.gathering import DUMP, Gathered, gathered
 from torchtrt_viz.analysis.hangs.positions import positions_of
 from torchtrt_viz.analysis.hangs.reduction import WORK
+from torchtrt_viz.analysis.hangs.standing import stood
 from torchtrt_viz.analysis.hangs.table import hangs_of
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.model.frame_docs import returns
@@ -34,8 +35,12 @@ class HangTables:
 
 def tables_of(frames: Sequence[pd.DataFrame]) -> HangTables:
     """Return the tables of what `reduction.WORK` gave for each dump, under each other."""
-    found = gathered(frames)
-    return HangTables(hangs_of(found), positions_of(found))
+    return _tables(gathered(frames))
+
+
+def _tables(found: Gathered) -> HangTables:
+    jobs = stood(found)
+    return HangTables(hangs_of(found, jobs), positions_of(found, jobs))
 
 
 def only_dumps(session: SessionData) -> bool:
@@ -48,7 +53,7 @@ def hang_tables(session: SessionData) -> HangTables:
     """Read the dumps of a session, once: the session keeps the tables."""
     made = session.computed.get(_KEPT)
     if made is None:
-        made = HangTables(hangs_of(Gathered()), positions_of(Gathered()))
+        made = _tables(Gathered())
         if (session.ranks["what"] == DUMP).any():
             try:
                 made = tables_of(session.map_all(WORK, what=(DUMP,)))

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.hangs.agreement import Call, together
-from torchtrt_viz.analysis.hangs.gathering import Collectives
+from torchtrt_viz.analysis.hangs.gathering import Collectives, Gathered, Group, Job
 
-__all__ = ["Standing", "standing"]
+__all__ = ["Standing", "Stood", "standing", "stood"]
 
 Ints = NDArray[np.int64]
 
@@ -64,3 +64,15 @@ def standing(calls: Collectives, texts: dict[int, Call]) -> Standing:
         older=last < floor,
         floor=floor,
     )
+
+
+Stood = list[tuple[Job, list[tuple[Group, Collectives, Standing]]]]
+"""Each job with its groups, what was called in them, and how far the ranks got."""
+
+
+def stood(gathered: Gathered) -> Stood:
+    """Work out the positions in all groups of all jobs."""
+    return [
+        (job, [(group, calls, standing(calls, gathered.calls)) for group, calls in job.collectives()])
+        for job in gathered.jobs
+    ]

@@ -13,8 +13,8 @@ from torchtrt_viz.analysis.hangs.gathering import Gathered
 from torchtrt_viz.analysis.hangs.hang import Hang
 from torchtrt_viz.analysis.hangs.joining import not_joined
 from torchtrt_viz.analysis.hangs.point_to_point import without_partner
-from torchtrt_viz.analysis.hangs.standing import standing
-from torchtrt_viz.analysis.hangs.words import sentence, shapes, where
+from torchtrt_viz.analysis.hangs.standing import Stood
+from torchtrt_viz.analysis.hangs.words import ranks_in_words, sentence, shapes, waits_in, where
 
 __all__ = ["hangs_of"]
 
@@ -22,13 +22,12 @@ _DISAGREE = ("type", "order", "size", "dtype")
 _CERTAINTIES = ("certain", "likely", "possible")
 
 
-def hangs_of(gathered: Gathered) -> pd.DataFrame:
+def hangs_of(gathered: Gathered, jobs: Stood) -> pd.DataFrame:
     """Return the table of hangs from the dumps side by side."""
     found: list[Hang] = []
-    for job in gathered.jobs:
+    for job, groups in jobs:
         here: list[Hang] = []
-        for group, calls in job.collectives():
-            at = standing(calls, gathered.calls)
+        for group, calls, at in groups:
             differing = disagreements(gathered, job, group, calls)
             waiting = not_joined(gathered, job, group, calls, at)
             # a disagreement says more than that the ranks in it did not get on
@@ -51,9 +50,9 @@ def _causes_first(found: list[Hang], before: int) -> list[Hang]:
     for hang in found:
         if hang.problem in _DISAGREE or not hang.missing:
             continue
-        others = [[other for other in waits.get(rank, ()) if other is not hang] for rank in hang.missing]
-        if all(others):
-            holder[id(hang)] = others[0][0]
+        other = next((o for rank in hang.missing for o in waits.get(rank, ()) if o is not hang), None)
+        if other is not None:
+            holder[id(hang)] = other
     depth = {id(hang): _depth(hang, holder) for hang in found}
     ordered = sorted(found, key=lambda hang: (depth[id(hang)], *_place(hang)))
     row = {id(hang): before + number for number, hang in enumerate(ordered)}
@@ -61,7 +60,8 @@ def _causes_first(found: list[Hang], before: int) -> list[Hang]:
         other = holder.get(id(hang))
         if other is None:
             continue
-        hang.held_by, hang.held = row[id(other)], where(other)
+        held = [rank for rank in hang.missing if rank in other.waiting]
+        hang.held_by, hang.held = row[id(other)], f"{ranks_in_words(held)} {waits_in(held)} {where(other)}"
         if depth[id(hang)] > len(found):
             hang.why.append("the ranks of several collectives wait for one another in a circle")
     return ordered

@@ -10,7 +10,7 @@ from torchtrt_viz.analysis.hangs.agreement import Call, elements
 from torchtrt_viz.analysis.hangs.gathering import Group
 from torchtrt_viz.analysis.hangs.hang import Hang
 
-__all__ = ["group_in_words", "rank_ranges", "ranks_in_words", "sentence", "shapes", "where"]
+__all__ = ["group_in_words", "rank_ranges", "ranks_in_words", "sentence", "shapes", "waits_in", "where"]
 
 _MOST_RANGES = 8
 _MOST_TOLD = 3
@@ -84,6 +84,11 @@ def place(source: str | None) -> str:
     return PurePosixPath(where).name
 
 
+def waits_in(ranks: Sequence[int]) -> str:
+    """Return the verb for ranks that hold others up because they wait themselves."""
+    return _verb(ranks, "waits itself in", "wait themselves in")
+
+
 def where(hang: Hang) -> str:
     """Return what ranks wait in: "all_gather (collective 2 of group tp)", "send to rank 3 of ..."."""
     if hang.sides is not None:
@@ -98,7 +103,7 @@ def sentence(hang: Hang) -> str:
     told = _SENTENCES[hang.problem](hang)
     if hang.held is None:
         return told
-    return f"{told[:-1]}; {_verb(hang.missing, 'it waits itself', 'they wait themselves')} in {hang.held}."
+    return f"{told[:-1]}; {hang.held}."
 
 
 def _called(source: str | None) -> str:

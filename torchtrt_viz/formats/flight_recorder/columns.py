@@ -72,7 +72,10 @@ def entries_frame(dump: Dump) -> pd.DataFrame:
         elif name in _NUMBERS or name in _TIMES:
             made[name] = pd.array(values, dtype="Int64")
         else:
-            made[name] = pd.Categorical(pd.Series(values, dtype=object))
+            known: dict[str, int] = {}
+            codes = [-1 if value is None else known.setdefault(value, len(known)) for value in values]
+            index = pd.Index(list(known), dtype="str")
+            made[name] = pd.Categorical.from_codes(codes, categories=index, validate=False)
     return pd.DataFrame(made)
 
 

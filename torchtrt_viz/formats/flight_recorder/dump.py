@@ -52,6 +52,8 @@ class Dump:
         Process groups by the key that the dump gives them: a name, or (before 2.0) a number.
     status
         For each group's number the last collective that was enqueued, started and completed; -1 none.
+    cut
+        Whether its end is missing, and with it the latest entries.
     left_out
         What is no entry, by kind.
     unread
@@ -63,6 +65,7 @@ class Dump:
     entries: list[dict[str, Any]] = field(default_factory=list)
     groups: dict[str | int, ProcessGroup] = field(default_factory=dict)
     status: dict[int, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
+    cut: bool = False
     left_out: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
 
@@ -82,7 +85,7 @@ def read_dump(data: bytes, name: str, options: LoadOptions) -> Dump:
     """
     pickled = data.startswith(b"\x80")
     plain = read_plain(data, name) if pickled else Plain(parse_json(data, name, options))
-    dump = Dump()
+    dump = Dump(cut=plain.cut is not None or any(r.code == "truncated" for r in options.warnings))
     found = plain.value
     if isinstance(found, dict):
         _describe(found, dump)

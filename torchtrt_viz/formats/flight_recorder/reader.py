@@ -34,6 +34,7 @@ _CLOCK = (
     "the host's clock (Unix time): from the call that enqueues a collective to the moment at which the "
     "recorder found it complete, which may be late by the time between two looks"
 )
+_UNNAMED = "unnamed"
 _UNFINISHED, _INVALID = schema.STATES.index("unfinished"), schema.STATES.index("invalid")
 _DETAILS = (
     *("group", "group_desc", "sequence", "p2p_sequence", "state", "retired", "input_sizes", "input_types"),
@@ -51,8 +52,8 @@ def read(source: Source, options: LoadOptions) -> TraceData:
 
     ``trace.meta["flight_recorder"]`` holds ``version``, ``library`` (version of the communication library),
     ``groups`` (name, description and ranks of each process group), ``status`` (for each group's number the
-    last collective that was enqueued, started, completed, as the recorder counts them) and ``entries``, a
-    frame; ``trace.meta["accounting"]`` what became of every entry.
+    last collective that was enqueued, started, completed, as the recorder counts them), ``cut`` (whether its
+    end is missing) and ``entries``, a frame; ``trace.meta["accounting"]`` what became of every entry.
 
     Raises
     ------
@@ -123,6 +124,7 @@ def read(source: Source, options: LoadOptions) -> TraceData:
                     for key, group in dump.groups.items()
                 ],
                 "status": dump.status,
+                "cut": dump.cut,
                 "entries": entries,
             },
             "accounting": _accounting(dump, entries, dur, int(points.sum())),
@@ -155,32 +157,31 @@ def _filled(column: pd.Series) -> NDArray[np.int64]:
 
 def _tracks(entries: pd.DataFrame, rank: int | None) -> tuple[pd.DataFrame, NDArray[np.int32]]:
     """Make a lane for each process group and backend; returns the lanes and each entry's."""
-    keys = ["backend", "group", "group_desc"]
-    texts = entries[keys].astype(object).where(entries[keys].notna(), None)
-    lanes: dict[tuple[Any, ...], int] = {}
-    lane = np.array(
-        [lanes.setdefault(key, len(lanes)) for key in zip(*texts.T.to_numpy(), strict=True)], np.int32
+    keys = [entries[name] for name in ("backend", "group_desc", "group")]
+    codes, lane = np.unique(
+        np.column_stack([key.cat.codes.to_numpy() for key in keys]), axis=0, return_inverse=True
     )
-    labels = [
-        f"{backend or 'collectives'} {desc or 'group'}" + (f" {group}" if group else "")
-        for backend, group, desc in lanes
-    ]
+    texts = [[*key.cat.categories, None] for key in keys]  # -1, none, is the last one
+    labels = []
+    for row in codes.tolist():
+        backend, desc, group = (text[code] for text, code in zip(texts, row, strict=True))
+        labels.append(f"{backend or 'collectives'} {desc or 'group'}" + (f" {group}" if group else ""))
     process = None if rank is None else f"rank {rank}"
-    return (
-        schema.TRACKS.frame(
-            {"label": labels, "type": "async", "process": process, "rank": -1 if rank is None else rank},
-            length=len(lanes),
-        ),
-        lane,
+    of = -1 if rank is None else rank
+    tracks = schema.TRACKS.frame(
+        {"label": labels, "type": "async", "process": process, "rank": of}, length=len(labels)
     )
+    return tracks, lane.reshape(-1).astype(np.int32)
 
 
 def _rows(
     entries: pd.DataFrame, chosen: NDArray[np.bool_], lane: NDArray[np.int32], start: NDArray[np.int64]
 ) -> dict[str, Any]:
-    names = entries["profiling_name"].cat.add_categories(["unnamed"]).fillna("unnamed")[chosen]
+    names = entries["profiling_name"]
+    if names.hasnans:
+        names = names.cat.add_categories([_UNNAMED]).fillna(_UNNAMED)
     return {
-        "name": names.astype(object).to_numpy(),
+        "name": names.array[chosen],
         "kind": "communication",
         "track": lane[chosen],
         "start_ns": start[chosen],
