@@ -101,13 +101,13 @@ def read_dump(data: bytes, name: str, options: LoadOptions) -> Dump:
             hint="Dump it with torch.distributed's Flight Recorder (TORCH_FR_BUFFER_SIZE)",
         )
     cut = {id(each) for each in plain.unfinished}
-    for each in found:
-        if not _is_entry(each):
-            dump.left_out["no entry"] += 1
-        elif id(each) in cut:
+    for number, each in enumerate(found, start=1):
+        if id(each) in cut or (plain.cut is not None and number == len(found) and not _is_entry(each)):
             dump.left_out["cut"] += 1
-        else:
+        elif _is_entry(each):
             dump.entries.append(each)
+        else:
+            dump.left_out["no entry"] += 1
     _report(dump, plain, name, options)
     return dump
 
