@@ -28,6 +28,7 @@ from torchtrt_viz.graphs.batch import captured_as, captured_in_file, fits, repla
 from torchtrt_viz.model.graph_rows import MATCHES
 from torchtrt_viz.report.html import page
 from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.widgets.spans_of import rows_of
 
 CAPTURE = "graph_capture_rank_0.1773709742341309550.pt.trace.json.gz"
 
@@ -212,6 +213,14 @@ def test_the_timeline_shows_recovered_operators_on_a_track_below_the_stream(tmp_
     links = trace.flows[trace.flows["name"] == "graph launch"]
     assert str(trace.spans["name"].iloc[int(links["source"].iloc[0])]) == "hipGraphLaunch"
     assert int(links["target"].iloc[0]) == root.index[0]
+
+
+def test_a_row_of_the_operators_leads_to_the_recovered_ones(tmp_path: Path):
+    trace = load(pair(tmp_path, model()))
+    table = trace.operators()
+    rows = rows_of(trace, "operators", table[table["name"] == "aten::mm"])
+    assert len(rows) == 3
+    assert trace.spans["timing"].iloc[rows].unique().tolist() == ["modeled"]
 
 
 def test_the_call_tree_of_gpu_time_goes_through_the_launch(tmp_path: Path):

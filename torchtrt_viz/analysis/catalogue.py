@@ -135,7 +135,7 @@ _TRACE = (
         "Host time by name. Work that operators launched on the GPU is a column of its own, not part of it.",
         views=("report", "picture", "explorer", "terminal"),
         brief=("name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns", "graph_calls"),
-        spans=SpansOf("name", ("operator",), "host"),
+        spans=SpansOf("name", ("operator",)),  # on the host, and recovered for graphs
     ),
     Table(
         "device.operator_tables:kernels",
