@@ -22,8 +22,8 @@ TARGET_S = 240
 # (what begins, how pip announces it); a part lasts until the next one begins
 PARTS = (
     ("download and resolve", re.compile(r"^(?:Processing|Looking in) ")),
-    ("install build requirements", re.compile(r"Installing build dependencies: started")),
-    ("download and resolve", re.compile(r"Installing build dependencies: finished")),
+    ("install build requirements", re.compile(r"Installing (?:build|backend) dependencies: started")),
+    ("download and resolve", re.compile(r"Installing (?:build|backend) dependencies: finished")),
     ("compile", re.compile(r"Building wheel for torchtrt.viz .*: started")),
     ("unpack", re.compile(r"^Installing collected packages")),
 )
@@ -82,7 +82,8 @@ class Run:
         cpu = sum(after[2:4]) - sum(before[2:4])
         self.rows.append((command.split(" -o ")[0], end - begin, cpu, _note(command, lines)))
         parts: dict[str, float] = {}
-        for (part, start), (_, stop) in zip(marks, [*marks[1:], ("", end)], strict=True):
+        ends = [start for _, start in marks[1:]] + [end]
+        for (part, start), stop in zip(marks, ends, strict=False):  # commands other than pip have no marks
             parts[part] = parts.get(part, 0.0) + stop - start
         self.rows.extend((f"... {part}", seconds, None, "") for part, seconds in parts.items())
 

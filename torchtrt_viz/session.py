@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from torchtrt_viz.analysis.columns import sessions
+from torchtrt_viz.analysis.columns.hangs import HANGS, POSITIONS
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.rank_tasks import RankTrace
@@ -234,8 +235,8 @@ world_size
         -------
         Overview
             Tables ``ranks``, ``totals``, ``roles``, ``by_role``, ``operators``, ``steps``, ``collectives``,
-            ``skew``, ``stragglers``, ``requests``, ``strips``; `torchtrt_viz.schema` documents each as
-            ``session.<name>`` (``skew`` as ``collective_skew``).
+            ``skew``, ``stragglers``, ``requests``, ``strips``, ``hangs``, ``positions``;
+            `torchtrt_viz.schema` documents each as ``session.<name>`` (``skew`` as ``collective_skew``).
 
         Raises
         ------
@@ -398,6 +399,49 @@ world_size
         from torchtrt_viz.analysis.session.rank_steps import stragglers
 
         return stragglers(self)
+
+    @returns(HANGS)
+    def hangs(self) -> pd.DataFrame:
+        """Collectives in which ranks wait or disagree, out of the dumps of their Flight Recorders.
+
+        Ranks are compared by the numbers of their collectives, and no clocks are: each dump begins where the
+        rank's ring buffer does, and only what several of them have is compared. :meth:`explain` begins with
+        the first rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per collective, causes before what follows from them; none where no rank waits for
+            another, and in a session without dumps.
+
+        Examples
+        --------
+        >>> len(session.hangs())
+        0
+        """
+        # slow to import with all that it needs
+        from torchtrt_viz.analysis.hangs.session_tables import session_hangs
+
+        return session_hangs(self)
+
+    @returns(POSITIONS)
+    def positions(self) -> pd.DataFrame:
+        """The last collective that each rank called in each of its groups, out of Flight Recorders' dumps.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per process group and rank with a dump.
+
+        Examples
+        --------
+        >>> len(session.positions())
+        0
+        """
+        # slow to import with all that it needs
+        from torchtrt_viz.analysis.hangs.session_tables import session_positions
+
+        return session_positions(self)
 
     @returns(sessions.REQUEST_EVENTS)
     def request_events(self) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
 from torchtrt_viz.analysis.columns.device import NVTX
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
 from torchtrt_viz.analysis.columns.graph_table import GRAPHS
+from torchtrt_viz.analysis.columns.hangs import RECORDED
 from torchtrt_viz.analysis.columns.memory_use import MEMORY
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.places import add_places
@@ -472,6 +473,25 @@ class Trace(TraceData):
         from torchtrt_viz.analysis.device.named_ranges import nvtx
 
         return nvtx(self, project=project, domain=domain, kinds=kinds, sort=sort, top=top)
+
+    @returns(RECORDED)
+    def recorded_collectives(self) -> pd.DataFrame:
+        """What a Flight Recorder's dump says of each collective, send and receive.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per entry, the latest first; none for a trace that is no such dump.
+
+        Examples
+        --------
+        >>> len(trace.recorded_collectives())
+        0
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.hangs.entries import recorded_collectives
+
+        return recorded_collectives(self)
 
     # -- views ---------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ logs stay where something failed. CONTRIBUTING.md says what to expect.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -167,6 +168,7 @@ def main() -> int:
     for name in options.only or PLANS:
         rows.append(check(name, subject, folder, options.python, cache=cache, keep=options.keep))
     say(f"\n{table(rows)}")
+    say(f"\n{os.cpu_count()} cores; load average of the last 15 minutes {os.getloadavg()[2]:.1f}")
     failed = any(row.name in PLANS and not row.result.startswith("ok") for row in rows)
     if failed:
         say(f"\nlogs: {folder / 'logs'}")

@@ -442,17 +442,33 @@ def test_equal_pieces_are_told_apart_by_their_order_within_a_step(tmp_path: Path
 def test_equal_pieces_without_steps_are_told_apart_where_all_of_them_ran(tmp_path: Path):
     pieces = piecewise()
     launches = [Launch(tuple(piece), "") for _ in range(3) for piece in pieces]
-    trace = load(write_pair(tmp_path, replay(launches), {CAPTURE: capture(pieces, said=None)}))
+    trace = load(
+        write_pair(tmp_path, replay(launches), {CAPTURE: capture(pieces, said="capture_8_PIECEWISE")})
+    )
     assert set(check(trace, [call for piece in pieces for call in piece])["match"]) == {"exact"}
 
 
 def test_equal_pieces_of_which_some_are_missing_are_known_by_name(tmp_path: Path):
     pieces = piecewise()
     launches = [Launch(tuple(pieces[1]), ""), Launch(tuple(pieces[3]), "")]
-    trace = load(write_pair(tmp_path, replay(launches), {CAPTURE: capture(pieces, said=None)}))
+    trace = load(
+        write_pair(tmp_path, replay(launches), {CAPTURE: capture(pieces, said="capture_8_PIECEWISE")})
+    )
     found = check(trace, [call for piece in pieces for call in piece])
     assert set(found["match"]) == {"by_name"}
     assert "module" not in found  # it differs from piece to piece, and is left out
+
+
+def test_graphs_of_batch_sizes_in_one_recording_are_not_told_apart_by_their_order(tmp_path: Path):
+    """Four steps ran one graph; that four sizes of equal work were captured is no evidence."""
+    sizes = [model(batch=size) for size in (8, 16, 32, 64)]
+    calls = sizes[2]
+    launches = [Launch(tuple(calls), "") for _ in range(4)]
+    trace = load(write_pair(tmp_path, replay(launches), {CAPTURE: capture(sizes, said=None)}))
+    found = check(trace, calls)
+    assert set(found["match"]) == {"by_name"}
+    assert "Input Dims" not in found
+    assert found["module"].notna().all()
 
 
 def test_equal_work_of_unequal_operators_in_two_captures_is_ambiguous(tmp_path: Path):
@@ -782,11 +798,9 @@ def test_no_owner_is_wrong_whatever_graphs_a_recording_holds(
         parts.append(everything[at : at + len(graph)])
         at += len(graph)
     launches = [
-        Launch(mixed(part, seed), f"execute_context_0(0)_generation_{turn}({turn})" if steps else "")
-        for turn in (1, 2)
-        for part in parts
+        Launch(mixed(part, seed), f"turn {turn}" if steps else "") for turn in (1, 2) for part in parts
     ]
-    trace = load(write_pair(folder, replay(launches), {CAPTURE: capture(parts, said=None)}))
+    trace = load(write_pair(folder, replay(launches), {CAPTURE: capture(parts, said="capture_8_PIECEWISE")}))
     found = check(trace, everything)
     if len({call.stream for call in everything}) == 1:
         assert set(found["match"]) == {"exact"}

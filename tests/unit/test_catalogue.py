@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from flight_recorder_dumps import Job
 from rank_traces import event, trace_json, write
 from small_session import write_small_session
 from timeline_traces import model_trace
@@ -60,6 +62,14 @@ def small() -> tv.Trace:
     return b.build()
 
 
+def _hanging() -> Job:
+    """Two ranks, one of which has not joined the last collective."""
+    job = Job(2)
+    job.call("all_reduce")
+    job.call("all_reduce", ranks=[0], state="started")
+    return job
+
+
 def empty() -> tv.Trace:
     return tv.Trace(spans=schema.SPANS.frame({}), tracks=schema.TRACKS.frame({}))
 
@@ -71,6 +81,7 @@ def traces() -> dict[str, tv.Trace]:
         "model": model_trace(steps=2, blocks=2),
         "small": small(),
         "empty": empty(),
+        "dump": tv.load(pickle.dumps(_hanging().document(0), 2)),
         **{name: tv.load(SAMPLES / name) for name in samples},
     }
 
@@ -171,7 +182,19 @@ def test_frames_of_sessions(session: tv.Session, bare_session: tv.Session) -> No
         *("decode_self_pct", "decode_call_ns", "decode_calls"),
     ]
     assert overviews[bare_session].by_role.columns.tolist() == FRAMES["session.by_role"].names
-    assert all(len(getattr(made, name)) for name in SESSION_TABLES), "a table without rows"
+    of_dumps = ("hangs", "positions")
+    for name in SESSION_TABLES:
+        assert len(getattr(made, name)) or name in of_dumps, "a table without rows"
+
+
+def test_frames_of_sessions_of_dumps(tmp_path: Path) -> None:
+    session = tv.load(_hanging().write(tmp_path))
+    assert isinstance(session, tv.Session)
+    made = session.overview()
+    for name in ("hangs", "positions"):
+        check(getattr(session, name)(), FRAMES[f"session.{name}"])
+        assert len(getattr(made, name))
+    check(session.explain(), FRAMES["session.explain"])
 
 
 def test_the_machines_own_rows(monkeypatch) -> None:

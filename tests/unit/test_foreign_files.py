@@ -93,7 +93,6 @@ FILES: dict[str, tuple[str, bytes, str]] = {
         "object store.*AccessDenied",
     ),
     "memory": ("a.pickle", pickle.dumps({"segments": [], "device_traces": []}), "memory snapshot"),
-    "flight recorder": ("rank_0", pickle.dumps({"version": "2", "pg_config": {}}, 2), "flight recorder"),
     "pickle": ("a.pkl", pickle.dumps([1]), "pickle"),
     "checkpoint": ("model.pt", zip_of(m__data_pkl=b"x"), "torch"),
     "program of any name": (

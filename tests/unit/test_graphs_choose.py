@@ -23,6 +23,7 @@ def graph(
     of: int = 1,
     batch: int | None = None,
     named: bool = True,
+    series: int = 0,
 ) -> CapturedGraph:
     """The capture of these calls, each of an operator call of its own."""
     nodes = tuple(
@@ -36,6 +37,7 @@ def graph(
         "",
         batch,
         None,
+        series,
         number,
         of,
         codes if named else names.without_names(codes),
@@ -134,6 +136,18 @@ def test_only_the_capture_that_serves_the_batch_is_taken(calls: list[Call], size
         else:
             assert plan.graph is not None
             assert plan.graph.batch == min(serving)
+
+
+def test_the_order_of_graphs_that_are_no_pieces_of_one_capture_tells_nothing():
+    calls = numbered(Call(str(n), f"op_{n}") for n in range(3))
+    sizes = [
+        graph([Call(call.kernel, call.operator, batch=8 * size, number=call.number) for call in calls],
+              number=size, of=4, series=-1)
+        for size in range(4)
+    ]  # fmt: skip
+    for plan in choose([launch(calls)] * 4, sizes, Names()):
+        assert [MATCHES[match] for match in plan.match] == ["by_name"] * 3
+        assert all("Input Dims" not in plan.nodes[node].details for node in plan.owner)
 
 
 def test_other_captures_beside_the_right_one_change_nothing():

@@ -17,6 +17,7 @@ OBJECTS = {
     "capture.trace": "Trace",
     "trace": "Trace",
     "session[13]": "Trace",
+    "session[1]": "Trace",
     "session": "Session",
     "capture": "Capture",
 }

@@ -6,7 +6,7 @@ so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
 methods are the same functions: `operators`, `kernels`, `graphs`, `delegates`, `phases`, `layers`, `memory`,
-`nvtx`, `host_gpu`, `questions`, `summary`, `explain`.
+`nvtx`, `host_gpu`, `questions`, `summary`, `explain`, `recorded_collectives`.
 
 Host and device:
 
@@ -28,6 +28,7 @@ Host and device:
 `collectives`                               collectives of one rank and the bandwidth they reached
 `memory_peaks`, `memory_by_operator`        most memory in use, and who allocated it
 `collective_skew`                           waiting told from transfer, over the ranks of a session
+`recorded_collectives`                      the entries of a Flight Recorder's dump
 `operator_roofline`                         matrix products, convolutions, attention against a device's roof
 ==========================================  ==================================================
 

@@ -43,6 +43,7 @@ from .engine.origins import provenance as provenance
 from .engine.phase_calls import phases_by_call as phases_by_call
 from .engine.plan import plan_graph as plan_graph
 from .engine.roofline import engine_roofline as engine_roofline
+from .hangs.entries import recorded_collectives as recorded_collectives
 from .runs.comparison import compare as compare
 from .runs.comparison import regressions as regressions
 from .runs.iteration_variability import variability as variability

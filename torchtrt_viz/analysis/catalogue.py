@@ -17,6 +17,7 @@ from torchtrt_viz.analysis.columns import (
     device,
     engines,
     graph_table,
+    hangs,
     memory_use,
     runs,
     sessions,
@@ -195,9 +196,33 @@ _TRACE = (
         "Named ranges",
         "Host time of each range, and beside it the device work that was launched inside.",
     ),
+    Table(
+        "hangs.entries:recorded_collectives",
+        hangs.RECORDED,
+        "Collectives that the Flight Recorder holds",
+        "The latest first. Times are the host's: when a call enqueued it, and when the recorder noticed.",
+        views=("report", "terminal"),
+        brief=("group", "operation", "sequence", "state", "input_sizes", "input_types", "source"),
+    ),
 )
 
 SESSION_TABLES: dict[str, Table] = {
+    "hangs": Table(
+        "hangs.session_tables:session_hangs",
+        hangs.HANGS,
+        "Hangs: where ranks wait or disagree",
+        "Out of the dumps of Flight Recorders. Ranks are compared by the numbers of their collectives, not "
+        "by clocks. Causes come before what follows from them.",
+        views=("report", "picture", "terminal"),
+        brief=("problem", "certainty", "group", "operation", "sequence", "waiting", "missing", "source"),
+    ),
+    "positions": Table(
+        "hangs.session_tables:session_positions",
+        hangs.POSITIONS,
+        "The last collective of each rank",
+        "What the rank called last in each of its process groups. Ring buffers begin at different numbers.",
+        views=("report",),
+    ),
     "roles": Table(
         "",
         sessions.ROLES,
@@ -271,7 +296,7 @@ FRAMES: dict[str, FrameSchema] = {
         *EVENTS,
         *(
             getattr(module, name)
-            for module in (answers, by_name, device, graph_table, memory_use, engines, runs, sessions)
+            for module in (answers, by_name, device, graph_table, hangs, memory_use, engines, runs, sessions)
             for name in module.__all__
         ),
     )

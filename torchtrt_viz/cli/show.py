@@ -93,6 +93,9 @@ def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> N
             f"{', '.join(unknown)}: only for one rank's trace; over ranks there are "
             f"{', '.join(['explain', *SESSION_TABLES])}"
         )
+    # slow to import: it needs numpy
+    from torchtrt_viz.report.hangs_section import hangs_table
+
     print_warnings(session.meta["warnings"])
     heading("Ranks")
     print_frame(session.ranks, limit=limit)
@@ -107,7 +110,8 @@ def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> N
             frame = getattr(made, name)
             if len(frame) or tables:
                 heading(f"{name}: {table.title}")
-                print_frame(frame, limit=limit)
+                shown = hangs_table(frame) if name == "hangs" else frame
+                print_frame(shown, limit=limit, columns=list(table.brief) or None)
 
 
 def _print_findings(frame: pd.DataFrame) -> None:

@@ -36,6 +36,7 @@ FORMATS: dict[str, str] = {
     "torchtrt": ".engine.torchtrt",
     "trex": ".engine.trex",
     "trtexec": ".engine.trtexec",
+    "flight_recorder": ".flight_recorder.reader",
     "kineto": ".kineto.reader",
 }
 

@@ -26,6 +26,7 @@ _MODULE = re.compile(r"^nn\.Module: ")
 #: Arguments of an operator that hold for its replay as well; addresses and ids do not.
 _LASTING = ("Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs")
 _PLACES = ("module", "source", "stack")
+_PIECES = "PIECEWISE"
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,11 @@ class CapturedGraph:
         What it is called.
     batch, mode
         Batch size and mode, None where nothing states them.
+    series
+        Graphs of a recording with the same number are pieces of one capture, which a step launches one after
+        the other; -1 where nothing says so.
     number, of
-        Position among the graphs of its recording, and how many there are.
+        Position among the graphs of its series, and how many there are.
     codes
         Name of the work of each captured call (`Names`), in the order of the calls.
     named
@@ -76,6 +80,7 @@ class CapturedGraph:
     label: str
     batch: int | None
     mode: str | None
+    series: int
     number: int
     of: int
     codes: Ints
@@ -133,20 +138,21 @@ def captured_graphs(
     codes = names.of_calls(calls, kernels)
     nodes, owner = _nodes(trace, rows, stretches)
     used = [number for number in range(len(stretches)) if (place == number).any()]
-    out = []
-    for position, number in enumerate(used):
+    ranges = [_said(trace, stretches[number]) for number in used]
+    unsaid = 0 if mode is not None and mode.upper() == _PIECES else -1
+    series = [unsaid if said is None else said.row for said in ranges]
+    out: list[CapturedGraph] = []
+    for number, said, one in zip(used, ranges, series, strict=True):
         mine = np.flatnonzero(place == number)
-        said = _said(trace, stretches[number])
-        label, known = said if said is not None else ("", None)
-        size = batch if batch is not None else known[0] if known else None
         out.append(
             CapturedGraph(
                 source=source,
-                label=label,
-                batch=size,
-                mode=mode if mode is not None else known[1] if known else None,
-                number=position,
-                of=len(used),
+                label="" if said is None else said.name,
+                batch=batch if batch is not None else None if said is None else said.batch,
+                mode=mode if mode is not None else None if said is None else said.mode,
+                series=one,
+                number=sum(graph.series == one for graph in out),
+                of=series.count(one),
                 codes=codes[mine],
                 named=not (codes[mine] == names.unnamed).any(),
                 nodes=nodes,
@@ -216,7 +222,17 @@ def _kernel_names(trace: TraceData, rows: Ints) -> list[str | None]:
     return [None if code < 0 else names[code] for code in codes.tolist()]
 
 
-def _said(trace: TraceData, stretch: _Interval) -> tuple[str, tuple[int, str]] | None:
+@dataclass(frozen=True)
+class _Range:
+    """A range that names a capture."""
+
+    row: int
+    name: str
+    batch: int
+    mode: str
+
+
+def _said(trace: TraceData, stretch: _Interval) -> _Range | None:
     """Return the range that names a capture, and what it says: the innermost one around its beginning."""
     spans = trace.spans
     ranges = among(spans["kind"], ("annotation",)) & among(spans["domain"], ("host",)) & measured(trace)
@@ -226,7 +242,7 @@ def _said(trace: TraceData, stretch: _Interval) -> tuple[str, tuple[int, str]] |
     for row in around[np.argsort(-start[around], kind="stable")].tolist():
         known = captured_as(str(names[row]))
         if known is not None:
-            return str(names[row]), known
+            return _Range(row, str(names[row]), *known)
     return None
 
 

@@ -224,8 +224,8 @@ def _put_together(aligned: Sequence[Alignment], streams: Sequence[Ints], size: i
 def _by_position(launched: Sequence[GraphLaunch], possible: list[list[_Fit]]) -> None:
     """Narrow what is possible by the order of the launches within their steps.
 
-    The graphs of a recording are launched in the order in which they were captured, each once a step. Where
-    the launches of a step lie in that order in one way only, in one recording only, this is it.
+    The pieces of one capture are launched in the order in which they were captured, each once a step. Where
+    the launches of a step lie in that order in one way only, for one capture only, this is it.
     """
     windows: dict[int, list[int]] = {}
     for number, launch in enumerate(launched):
@@ -234,17 +234,23 @@ def _by_position(launched: Sequence[GraphLaunch], possible: list[list[_Fit]]) ->
         if not any(len(possible[number]) > 1 for number in members):
             continue
         found: dict[int, list[_Fit | None]] = {number: [] for number in members}
-        for source in dict.fromkeys(fit.graph.source for number in members for fit in possible[number]):
+        captures = dict.fromkeys(_series(fit) for number in members for fit in possible[number])
+        for series in captures:
             own = {
-                number: fits
+                number: fitting
                 for number in members
-                if (fits := {fit.graph.number: fit for fit in possible[number] if fit.graph.source == source})
+                if (fitting := {fit.graph.number: fit for fit in possible[number] if _series(fit) == series})
             }
-            for number, fit in zip(own, _placed(list(own.values())), strict=False):
+            placed = _placed(list(own.values())) if series[1] >= 0 else [None] * len(own)
+            for number, fit in zip(own, placed, strict=False):
                 found[number].append(fit)
         for number, told in found.items():
             if len(told) == 1 and told[0] is not None:
                 possible[number] = [told[0]]
+
+
+def _series(fit: _Fit) -> tuple[str, int]:
+    return fit.graph.source, fit.graph.series
 
 
 def _placed(launches: Sequence[dict[int, _Fit]]) -> list[_Fit | None]:

@@ -72,11 +72,14 @@ def join(trace: TraceData, captures: Sequence[Capture] = ()) -> Joined:
     names = Names()
     found = launches(trace)
     node = node_ids(trace, found.work.row[of_graphs(trace, found)])
+    own = any(BEGIN_CAPTURE.search(str(name)) for name in trace.spans["name"].cat.categories)
+    if not own and node is None and not captures:
+        return Joined(trace)
     launched = graph_launches(trace, names, node)
     if not launched:
         return Joined(trace, notes=_useless(captures))
     captured: list[CapturedGraph] = []
-    if any(BEGIN_CAPTURE.search(str(name)) for name in trace.spans["name"].cat.categories):
+    if own:
         captured += captured_graphs(trace, names, _source(trace))
     wanted, refusal = _wanted(captures, launched)
     repairs = _read(wanted, names, captured)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
+from torchtrt_viz.loading.dumps import DUMP, dumps_of_ranks
 from torchtrt_viz.loading.graph_captures import with_captures
 from torchtrt_viz.loading.grouping import Grouped
 from torchtrt_viz.loading.inputs import Named
@@ -74,8 +75,9 @@ def put_together(
         trace = _one(single, found, options)
         return session_of(trace, list(named.labels), options) or trace
     known, merged = expanded(apply_manifests(found.manifests, list(found.ranks)), options)
+    known, unnumbered = dumps_of_ranks(known)
     ranks, collisions, notes = tell_apart([*known, *found.engines])
-    options.warnings.extend([*merged, *notes])
+    options.warnings.extend([*merged, *unnumbered, *notes])
     if not ranks:
         raise _nothing(named, found)
     options.report([*collisions, *(_lost(rank) for rank in ranks if rank.state not in ("ok", "staged"))])
@@ -99,7 +101,7 @@ def _single(found: Grouped) -> RankFile | None:
     """Return the only trace, or the only engine where there are no traces; None when there is a choice."""
     if not found.ranks:
         return found.engines[0] if len(found.engines) == 1 else None
-    traces = [rank for rank in found.ranks if rank.what in ("trace", "merged")] or found.ranks
+    traces = [rank for rank in found.ranks if rank.what in ("trace", "merged", DUMP)] or found.ranks
     if len(traces) == 1 and (not found.engines or traces[0].format == "etdump"):
         return traces[0]
     return None

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.engine.files import kind_of
+from torchtrt_viz.formats.flight_recorder.sniff import world_size
 from torchtrt_viz.formats.io.foreign import told_by_head
 from torchtrt_viz.formats.io.foreign_file import Foreign
 from torchtrt_viz.formats.io.source import Source
@@ -18,7 +19,7 @@ from torchtrt_viz.formats.kineto.sniff import begins_merged, is_kineto_header
 from torchtrt_viz.formats.nsys.vocabulary import table_of_file
 from torchtrt_viz.formats.session.health import archive_damage, document_damage
 from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
-from torchtrt_viz.formats.session.rank_names import RankName, read_rank_name
+from torchtrt_viz.formats.session.rank_names import RankName, read_dump_name, read_rank_name
 from torchtrt_viz.loading.rank_files import identity_of, read_archive_meta
 from torchtrt_viz.loading.rank_sidecar import read_sidecar
 from torchtrt_viz.loading.sniffing import sniff_head
@@ -230,6 +231,9 @@ def _single(
     if name is None:  # a trace under an ending that no writer of ranks is known to use
         name = read_rank_name(f"{file.slashed.removesuffix('.gz').rpartition('.')[0]}.json")
     header = damage = None
+    if format == "flight_recorder":
+        name = read_dump_name(file.slashed)
+        header = RankHeader(world_size=world_size(head))
     if format == "kineto":
         header = read_rank_header(source)
         damage = document_damage(source, whole=whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats import recognise
+from torchtrt_viz.formats.flight_recorder.sniff import is_dump
 from torchtrt_viz.formats.io.foreign import told_by_head
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.text_forms import decoded_head, encoding_of
@@ -25,7 +26,9 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
         For an empty file, and for content that no loader knows; it says what the file is, where that can be
         told.
     """
-    foreign = told_by_head(head, filename, surely=True)
+    # a dump is a pickle: no other pickle is read, and its source lines may hold any words
+    dump = head.startswith(b"\x80") and is_dump(head)
+    foreign = None if dump else told_by_head(head, filename, surely=True)
     if foreign is None:
         found = recognise(head, filename)
         if found is not None:
@@ -49,7 +52,8 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
         path=name,
         offset=0,
         expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, exports of Nsight Systems, "
-        "TensorRT layer, profile or timing JSON, Torch-TensorRT traces, trtexec output, or an archive or "
+        "TensorRT layer, profile or timing JSON, Torch-TensorRT traces, trtexec output, dumps of a Flight "
+        "Recorder, or an archive or "
         "folder of those",
         found=repr(head[:24]),
         hint="If it is one of them all the same, name it: load(path, format=...)",

@@ -157,7 +157,10 @@ class SessionData:
         of = f" ({', '.join(sorted(roles))})" if roles else ""
         lazily = "" if self.engine is None else f", by {self.engine}"
         bad = f", {bad}" if bad else ""
-        return f"<{type(self).__name__}: {len(self._files)} traces of {ranks} ranks{of}{bad}{lazily}>"
+        dumps = sum(f.what == "dump" for f in self._files)
+        counts = [f"{n} {word}" for n, word in ((len(self._files) - dumps, "traces"), (dumps, "dumps")) if n]
+        held = " and ".join(counts) or "0 traces"
+        return f"<{type(self).__name__}: {held} of {ranks} ranks{of}{bad}{lazily}>"
 
     # -- which ranks there are -----------------------------------------------------------------------
 
@@ -385,9 +388,10 @@ world_size
                 continue
             yield self._files[row], trace
 
-    def _readable(self) -> list[int]:
-        rows = [r for r, f in enumerate(self._files) if f.what in ("trace", "partial")]
-        rows = rows or list(range(len(self._files)))
+    def _readable(self, what: Collection[str] | None = None) -> list[int]:
+        rows = [r for r, f in enumerate(self._files) if f.what in (what or ("trace", "partial"))]
+        if what is None:
+            rows = rows or list(range(len(self._files)))
         return [r for r in rows if self._files[r].state != "missing"]
 
     def _unreadable(self, row: int, error: str) -> None:
@@ -438,7 +442,11 @@ world_size
         return self.map_all([(function, keywords)])[0]
 
     def map_all(
-        self, work: Work, *, progress: Callable[[int, int], None] | None = None
+        self,
+        work: Work,
+        *,
+        what: Collection[str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[pd.DataFrame]:
         """Do the same for several functions, reading every trace once.
 
@@ -446,6 +454,9 @@ world_size
         ----------
         work
             (function, options) for each frame that is wanted.
+        what
+            Which recordings are read, by the column ``what`` of :attr:`ranks`; None: the traces, or all where
+            there are none.
         progress
             Called with (ranks done, ranks in all) after each rank.
 
@@ -465,7 +476,7 @@ world_size
         >>> len(copies)
         0
         """
-        rows = self._readable()
+        rows = self._readable(what)
         if self.engine == "dask":
             results = run_tasks([self._files[r] for r in rows], self._options, work, self.present())
         else:

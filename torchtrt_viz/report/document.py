@@ -60,11 +60,18 @@ def timeline(data: str, left_out: str, height: int | None, words: str = "") -> s
 
 
 def table_section(
-    name: str, heading: str, text: str, frame: pd.DataFrame, max_rows: int, titles: str | None = None
+    name: str,
+    heading: str,
+    text: str,
+    frame: pd.DataFrame,
+    max_rows: int,
+    titles: str | None = None,
+    above: str = "",
 ) -> str:
     """Return a section with a table that sorts, and filters where it is long.
 
-    ``titles`` names the table whose column titles are used, where it is not ``name``.
+    ``titles`` names the table whose column titles are used, where it is not ``name``; ``above`` is markup
+    that stands over the table.
     """
     find = (
         '<input class="filter" type="search" placeholder="filter rows" aria-label="filter rows">'
@@ -72,7 +79,7 @@ def table_section(
         else ""
     )
     return (
-        f'<section id="{name}"><h2>{escape(heading)}</h2><p class="note">{escape(text)}</p>{find}'
+        f'<section id="{name}"><h2>{escape(heading)}</h2><p class="note">{escape(text)}</p>{above}{find}'
         f"{table(frame, titles or name, limit=max_rows)}</section>"
     )
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "artifact_link",
     "file_name",
+    "moment",
     "not_here",
     "not_whole",
     "session_facts",
@@ -67,7 +68,7 @@ def session_facts(session: SessionData) -> list[tuple[str, str]]:
     if states:
         out.append(("manifest says", _listed(states)))
     begin = known["start_unix_ns"].dropna()
-    if len(begin) and (told := _utc(int(begin.min()))):
+    if len(begin) and (told := moment(int(begin.min()))):
         out.append(("recorded from", told))
     return out
 
@@ -81,7 +82,8 @@ def _listed(values: list[str]) -> str:
     return ", ".join(values[:_SHOWN]) + more
 
 
-def _utc(ns: int) -> str | None:
+def moment(ns: int) -> str | None:
+    """Write a Unix time as a moment in UTC; None for one that no calendar has."""
     try:
         return f"{datetime.fromtimestamp(ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, OSError, ValueError):

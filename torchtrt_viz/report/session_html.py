@@ -13,6 +13,7 @@ from torchtrt_viz.analysis.session.rank_overview import overview
 from torchtrt_viz.errors import OptionError, TorchTrtVizError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.document import document, table_section, timeline
+from torchtrt_viz.report.hangs_section import hangs_table, positions_table, stacks
 from torchtrt_viz.report.markup import escape, facts, table
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
 from torchtrt_viz.report.session_facts import (
@@ -100,7 +101,8 @@ def session_page(
                 if name == "roles" and made.roles["role"].isna().all():
                     heading_, words = "All ranks together", words.removeprefix("Prefill against decode. ")
                 titles = (section.shown or section.schema).name
-                body = table_section(name, heading_, words, frame, max_rows, titles)
+                more = stacks(made.hangs) if name == "hangs" else ""
+                body = table_section(name, heading_, words, frame, max_rows, titles, more)
                 sections.append((name, heading_, body))
     shown = [(name, words, body) for name, words, body in sections if body]
     synthetic = made is not None and bool(made.totals["synthetic"].any())
@@ -268,9 +270,12 @@ def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | Path
         if len(frame) > 8
         else ""
     )
-    return (
-        f'<section id="ranks"><h2>Ranks</h2><p class="note">{escape(words)}</p>'
+    strips = (
+        f'<p class="note">{escape(words)}</p>'
         f'<div class="strips">{strips_of_ranks(made.strips, _MOST_STRIPS)}</div>'
+    )
+    return (
+        f'<section id="ranks"><h2>Ranks</h2>{strips if len(made.strips) else ""}'
         f'<p class="note">{escape(note)}</p>{find}{body}</section>'
     )
 
@@ -304,6 +309,8 @@ def _timeline(
 def _frames(made: Overview) -> dict[str, pd.DataFrame]:
     """Return the tables in the order of the page, without columns that are the same in every row."""
     frames = {
+        "hangs": hangs_table(made.hangs),
+        "positions": positions_table(made.positions),
         "roles": made.roles,
         "by_role": role_columns(made.by_role),
         "operators": operators_table(made.operators),
@@ -315,4 +322,6 @@ def _frames(made: Overview) -> dict[str, pd.DataFrame]:
     }
     if not (made.ranks["role"].notna().any()):
         del frames["by_role"]
+    if not made.ranks["what"].ne("dump").any():
+        del frames["roles"]
     return {name: plain(frames[name]) for name in SECTIONS if name in frames}

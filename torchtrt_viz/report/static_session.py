@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
+from torchtrt_viz.report.hangs_section import hangs_table
 from torchtrt_viz.report.markup import escape
 from torchtrt_viz.report.session_facts import not_here, not_whole, session_facts
 from torchtrt_viz.report.session_tables import operators_table, plain, stragglers_table
@@ -52,7 +53,7 @@ def session_static_html(session: SessionData, made: Overview | None, *, rows: in
         more = len(made.totals) - _MOST_STRIPS
         if more > 0:
             parts.append(f"<div>{more:,} more recordings are not drawn</div>")
-        ready = {"stragglers": stragglers_table, "operators": operators_table}
+        ready = {"stragglers": stragglers_table, "operators": operators_table, "hangs": hangs_table}
         for name, table in shown_in("picture", SESSION_TABLES).items():
             frame = getattr(made, name)
             frame = ready[name](frame) if name in ready else frame

@@ -146,7 +146,8 @@ class Scene:
                 (columns.kind, np.int8),
             )
         )
-        self.name_kind = self._kinds_of_names(name, kind)
+        modeled = np.array([key.role == "modeled" for key in keys], bool)[track]
+        self.name_kind = self._kinds_of_names(name, kind, modeled)
         flat = np.array([key.flat for key in keys], np.uint8)
         self.index: TimelineIndex = native("columns").TimelineIndex(track, start, dur, name, flat)
         self.origin_ns: int
@@ -262,10 +263,13 @@ class Scene:
         mapped: NDArray[np.int32] = table[codes]
         return mapped
 
-    def _kinds_of_names(self, name: NDArray[np.int32], kind: NDArray[np.int8]) -> NDArray[np.uint8]:
-        """Return the kind of one event of every name."""
+    def _kinds_of_names(
+        self, name: NDArray[np.int32], kind: NDArray[np.int8], modeled: NDArray[np.bool_]
+    ) -> NDArray[np.uint8]:
+        """Return the kind of one event of every name, of a recorded one where there is any."""
         out = np.full(len(self.names) + 1, _NO_KIND, np.int16)
-        out[name] = kind
+        for some in (modeled, ~modeled):
+            out[name[some]] = kind[some]
         out[out < 0] = _NO_KIND
         return out[:-1].astype(np.uint8)
 

@@ -44,7 +44,10 @@ RANKS = FrameSchema(
         text("state", "ok, damaged, staged (recorded but not packed yet) or missing"),
         text("error", "why it is not ok"),
         text("format", "format of the recording"),
-        text("what", "trace, or merged, frontend, capture for what is not one rank's work"),
+        text(
+            "what",
+            "trace, or merged, frontend, capture for what is not one rank's work; dump: of a Flight Recorder",
+        ),
         text("writer", "who wrote it; missing: nothing says it"),
         text("path", "where it lies"),
         count("pid", "process id; NA: nothing says it", "Int64"),
@@ -464,7 +467,7 @@ EXPLAIN = FrameSchema(
         ns("impact_ns", "time at stake; NA where it is none", "Float64"),
         text("source", "the table it comes from"),
     ),
-    "one row per finding; who keeps others waiting comes first",
+    "one row per finding; who hangs comes first, then who keeps others waiting",
 )
 
 RANK_SUMMARY = FrameSchema(

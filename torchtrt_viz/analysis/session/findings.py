@@ -21,6 +21,7 @@ _BEHIND_PCT = 5.0
 _EXPOSED_PCT = 10.0
 _WORTH_PCT = 3.0
 _MOST_NAMED = 5
+_MOST_HANGS = 4
 
 Finding = tuple[str, float | None, str, Any]
 """Sentence, time at stake, table, session (None: of no single one)."""
@@ -40,10 +41,11 @@ def session_findings(made: OverviewFrames, *, top: int = 6) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row per finding; who keeps others waiting comes first.
+        One row per finding; who hangs comes first, then who keeps others waiting.
     """
     waited = list(_waited_for(made.stragglers))
     found = [
+        *_hanging(made.hangs),
         *waited,
         # who meets in collectives takes equally long steps: there the waiting tells, not the steps
         *([] if waited else _slow_steps(made.roles)),
@@ -79,6 +81,17 @@ def _role(role: Any) -> str:
 
 def _pct(value: float) -> str:
     return f"{value:.3g} %"
+
+
+def _hanging(hangs: pd.DataFrame) -> Iterator[Finding]:
+    """Where ranks wait or disagree according to the dumps of their Flight Recorders, causes first."""
+    for _, row in hangs.head(_MOST_HANGS).iterrows():
+        sure = row["certainty"] == "certain" or pd.isna(row["why"])
+        text = row["finding"] if sure else f"{row['finding']} {row['certainty'].capitalize()}: {row['why']}."
+        yield text, None, "hangs", row["session"]
+    more = len(hangs) - _MOST_HANGS
+    if more > 0:
+        yield f"Ranks wait or disagree in {more:,} more collectives.", None, "hangs", None
 
 
 def _waited_for(stragglers: pd.DataFrame) -> Iterator[Finding]:

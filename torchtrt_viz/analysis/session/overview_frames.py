@@ -30,6 +30,9 @@ class OverviewFrames:
         How busy each rank was over its recording: `torchtrt_viz.analysis.session.busy_strips.trace_strips`.
     skew
         Collectives on devices over the ranks of their groups: `torchtrt_viz.analysis.session.skew.skew_of`.
+    hangs, positions
+        Where ranks wait or disagree, and their last collectives, as the session's methods return them: out of
+        the dumps of Flight Recorders.
     """
 
     ranks: pd.DataFrame
@@ -43,6 +46,8 @@ class OverviewFrames:
     stragglers: pd.DataFrame
     requests: pd.DataFrame
     strips: pd.DataFrame
+    hangs: pd.DataFrame
+    positions: pd.DataFrame
 
     def copy(self) -> Self:
         """Return the same tables, to be changed at will."""

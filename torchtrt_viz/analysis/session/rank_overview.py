@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.analysis.device.communication import collectives as device_collectives
 from torchtrt_viz.analysis.device.operator_tables import operators as device_operators
+from torchtrt_viz.analysis.hangs.reduction import WORK
+from torchtrt_viz.analysis.hangs.session_tables import hang_tables, only_dumps, tables_of
 from torchtrt_viz.analysis.session.busy_strips import trace_strips
 from torchtrt_viz.analysis.session.findings import session_findings
 from torchtrt_viz.analysis.session.overview_frames import OverviewFrames
@@ -28,6 +30,17 @@ if TYPE_CHECKING:
     from torchtrt_viz.model.session_data import SessionData
 
 __all__ = ["Overview", "overview"]
+
+
+_WORK: list[tuple[Callable[..., pd.DataFrame], dict[str, Any]]] = [
+    (trace_totals, {}),
+    (device_operators, {"sort": None}),
+    (trace_steps, {}),
+    (trace_collectives, {}),
+    (trace_request_sums, {}),
+    (device_collectives, {}),
+    (trace_strips, {}),
+]
 
 
 class Overview(OverviewFrames):
@@ -53,18 +66,10 @@ def overview(session: SessionData, progress: Callable[[int, int], None] | None =
     TorchTrtVizError
         When no rank can be read.
     """
-    totals, operators, steps, collectives, requests, devices, strips = session.map_all(
-        [
-            (trace_totals, {}),
-            (device_operators, {"sort": None}),
-            (trace_steps, {}),
-            (trace_collectives, {}),
-            (trace_request_sums, {}),
-            (device_collectives, {}),
-            (trace_strips, {}),
-        ],
-        progress=progress,
-    )
+    alone = only_dumps(session)  # then they are what is read here, and need not be read again
+    found = session.map_all([*_WORK, *(WORK if alone else ())], progress=progress)
+    totals, operators, steps, collectives, requests, devices, strips = found[: len(_WORK)]
+    hanging = tables_of(found[len(_WORK) :]) if alone else hang_tables(session)
     ranks = session.ranks
     steps = steps_of(steps)
     collectives = collectives_of(collectives)
@@ -82,6 +87,8 @@ def overview(session: SessionData, progress: Callable[[int, int], None] | None =
         stragglers=stragglers_of(ranks, steps, collectives),
         requests=requests,
         strips=strips,
+        hangs=hanging.hangs,
+        positions=hanging.positions,
     )
     session.computed["overview"] = made
     return made.copy()

@@ -99,13 +99,6 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
         ),
     ),
     (
-        r"\x80[\x02-\x05][\s\S]*?(?:pg_config|nccl_version|comm_lib_version|collective_seq_id)",
-        Foreign(
-            "a flight recorder's dump of torch.distributed (pickle)",
-            "Read it with torchfrtrace. Pickles are never loaded here, for they can run any code",
-        ),
-    ),
-    (
         r"\x80[\x02-\x05](?:\x95[\s\S]{8}|\}|\]|c|X|\()",
         Foreign("a Python pickle", "Pickles are never loaded here, for they can run any code"),
     ),
@@ -237,10 +230,6 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
             "an execution trace of PyTorch (Chakra)",
             "It holds the graph and no times: load the Kineto trace that was recorded with it",
         ),
-    ),
-    (
-        r"\s*\{[\s\S]{0,2000}?\"(?:pg_config|nccl_version)\"\s*:",
-        Foreign("a flight recorder's dump of torch.distributed", "Read it with torchfrtrace"),
     ),
     (
         r"\s*\{[\s\S]{0,2000}?\"resourceSpans\"\s*:",

@@ -9,7 +9,14 @@ import re
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-__all__ = ["NAME_PATTERNS", "RankName", "looks_like_host", "read_rank_name", "role_of_word"]
+__all__ = [
+    "NAME_PATTERNS",
+    "RankName",
+    "looks_like_host",
+    "read_dump_name",
+    "read_rank_name",
+    "role_of_word",
+]
 
 _MAX_NAME = 512
 """Names longer than this are not matched: no writer makes them, and matching stays cheap on hostile ones."""
@@ -25,7 +32,7 @@ class RankName:
         Which program names its files so ("vllm", "sglang", "torch", ...).
     what
         "trace", or what the file holds instead: "table", "memory", "merged", "frontend", "capture",
-        "partial" (an export that was never finished).
+        "dump" (of a Flight Recorder), "partial" (an export that was never finished).
     rank
         Rank as the name gives it; within which group is for the writer to know.
     local_rank
@@ -174,6 +181,11 @@ NAME_PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
+#: Names of a Flight Recorder's dumps: a prefix of the user's, and the rank; some put the host between.
+_DUMP_ENDING = re.compile(r"(?:\.(?:json|pkl|pickle|bin|dump|log|txt))?(?:\.gz|\.zst)?$", re.IGNORECASE)
+_DUMP_HOST = re.compile(r".*?[Rr]ank[_-]<?(?P<host>[A-Za-z][A-Za-z0-9.-]*)>?_(?P<rank>\d+)")
+_DUMP_RANK = re.compile(_RANK_WORD)
+_DUMP_NUMBER = re.compile(r".*?(?P<rank>\d+)")
 _PARTIAL = re.compile(r"(?P<name>.+\.json)\.tmp(?:\.gz)?")
 _TRACE_ENDING = re.compile(r"\.(?:json|etdp|pftrace|perfetto-trace|tar)(?:\.gz|\.zst)?$|\.tgz$")
 _FOLDER_RANK = re.compile(_RANK_WORD)
@@ -294,6 +306,24 @@ def read_rank_name(name: str) -> RankName | None:
         found = replace(found, writer="jax", host=host)  # "<host>.trace.json.gz" beside "<host>.xplane.pb"
     told = (found.rank, found.host, found.node, found.pid, found.number, found.dims or None)
     return found if any(value is not None for value in told) else None
+
+
+def read_dump_name(name: str) -> RankName:
+    """Read the name of a Flight Recorder's dump, with the folders before it where they are known.
+
+    torch writes ``<prefix><rank>``: the number at the end is the rank, whatever stands before it.
+
+    Parameters
+    ----------
+    name
+        ``folder/.../file``, as deep as it is known; both kinds of slashes.
+    """
+    path = PurePosixPath(name.replace("\\", "/"))
+    stem = _DUMP_ENDING.sub("", path.name[-_MAX_NAME:])
+    found = _DUMP_RANK.search(stem) or _DUMP_HOST.fullmatch(stem) or _DUMP_NUMBER.fullmatch(stem)
+    groups = {} if found is None else {key: value for key, value in found.groupdict().items() if value}
+    numbers = _numbers(groups) or {}
+    return _filled("torch", "dump", groups, numbers, path.parts[-6:-1])
 
 
 def _without(path: str, span: tuple[int, int], file: int | None = None) -> str:

@@ -1,0 +1,1 @@
+"""Where the ranks of a job hang, out of the dumps of their Flight Recorders."""
