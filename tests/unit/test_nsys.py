@@ -229,8 +229,12 @@ def test_a_graph_is_one_launch_whether_its_nodes_are_recorded_or_not(tmp_path: P
     assert whole["kind"].tolist() == ["annotation", "kernel"]
     assert trace.args[int(whole.index[1])]["graphExecId"] == 4
     node = trace.spans.index[trace.spans["kind"] == "kernel"][0]
-    assert trace.args[int(node)]["graphNodeId"] == 100
+    assert trace.args[int(node)]["graph node id"] == 100
     assert tv.analysis.launch_stats(trace)["calls"].sum() == 2
+    assert trace.graphs()[["kernels", "gpu_ns"]].to_dict("records") == [
+        {"kernels": 3, "gpu_ns": 300},
+        {"kernels": 1, "gpu_ns": 400},
+    ]
 
 
 def test_making_graphs_is_marked(tmp_path: Path) -> None:
@@ -245,7 +249,7 @@ def test_making_graphs_is_marked(tmp_path: Path) -> None:
     )
     trace = load(export, tmp_path)
     assert trace.instants[["name", "ts_ns"]].to_dict("records") == [{"name": "cudaLaunchKernel", "ts_ns": 77}]
-    assert trace.instant_args[0]["graphNodeId"] == 9
+    assert trace.instant_args[0]["graph node id"] == 9
 
 
 # -- NVTX --------------------------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ _RENAMED = {
     "contextId": "context",
     "streamId": "stream",
     "registersPerThread": "registers per thread",
+    "graphNodeId": "graph node id",
+    "graphId": "graph id",
     "shortName": "short name",
     "mangledName": "mangled name",
     "demangledName": "demangled name",
