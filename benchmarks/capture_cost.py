@@ -37,7 +37,7 @@ def build(folder: Path) -> Path:
         for name in ("cmake", "ninja")
     }
     if None in tools.values():
-        sys.exit("cmake and ninja are needed to build the benchmark: pip install cmake ninja nanobind")
+        sys.exit("cmake and ninja are needed to build the benchmark: pip install cmake ninja pysimdjson")
     configure = [
         tools["cmake"],
         *("-S", str(ROOT / "capture_ext"), "-B", str(folder), "-G", "Ninja"),

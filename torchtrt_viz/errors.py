@@ -6,6 +6,7 @@ and what to do about it. The parts are also fields, so that programs need not re
 
 from __future__ import annotations
 
+import sys
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -133,34 +134,56 @@ class OutputFolderError(OutputError, FileNotFoundError):
 class MissingDependencyError(TorchTrtVizError, ImportError):
     """An optional package is needed for what was asked.
 
+    Made while an ``ImportError`` is handled, it tells a package that is there and cannot be imported from one
+    that is not installed.
+
     Parameters
     ----------
     package
         The module that could not be imported.
     extra
-        The extra of this package that installs it.
+        The extra of this package that installs it; None where no extra does.
     purpose
         What it is needed for, as a verb phrase ("draw the timeline").
     """
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
+    def __init__(self, package: str, extra: str | None, purpose: str) -> None:
         self.package = package
         self.extra = extra
-        super().__init__(
-            f"{package} is needed to {purpose}, and is not installed: pip install 'torchtrt-viz[{extra}]'"
-        )
+        said = sys.exception()
+        if isinstance(said, ImportError) and not isinstance(said, ModuleNotFoundError):
+            state = f"cannot be imported ({said})"
+            remedy = f"pip install --force-reinstall {package}"
+        else:
+            state = "is not installed"
+            remedy = f"pip install {package}" if extra is None else f"pip install 'torchtrt-viz[{extra}]'"
+        super().__init__(f"{package} is needed to {purpose}, and {state}: {remedy}")
 
 
 class CompatibilityError(TorchTrtVizError, ImportError):
-    """The compiled extension was built against another version of a library than the one installed."""
+    """A library is installed in a version that the compiled extension cannot work with.
 
-    def __init__(self, library: str, built: str, installed: str) -> None:
+    Parameters
+    ----------
+    library
+        Its distribution.
+    built
+        The version that the extension was built against; empty where it was built against none.
+    installed
+        The version that is installed.
+    fitting
+        The versions that fit, as pip writes them ("==1.5.*").
+    reason
+        Why the installed one does not, as a clause.
+    """
+
+    def __init__(self, library: str, built: str, installed: str, fitting: str, reason: str) -> None:
         self.library = library
         self.built = built
         self.installed = installed
+        self.fitting = fitting
+        against = f"was built against {library} {built}" if built else f"works with {library}{fitting}"
         super().__init__(
-            f"the capture extension was built against {library} {built}, "
-            f"but {library} {installed} is installed: "
-            f"install {library}=={built}, or rebuild with "
-            "`pip install --force-reinstall --no-cache-dir torchtrt-viz`"
+            f"the capture extension {against}, but {library} {installed} is installed: {reason}. "
+            f"pip install '{library}{fitting}'"
         )

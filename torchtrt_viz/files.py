@@ -25,6 +25,7 @@ def load(
     strict: bool = False,
     progress: Progress | bool | None = None,
     engine: str | None = None,
+    graphs: Input | Iterable[Input] | bool | None = None,
 ) -> Trace | Session:
     """Read a trace, a set of files that belong together, or a session of many ranks.
 
@@ -58,6 +59,11 @@ def load(
         True shows a progress bar for long loads; or a function of (bytes read, bytes in all or None).
     engine
         "dask" loads a session lazily, one task per rank, on the current ``distributed`` client.
+    graphs
+        Recordings of the captures of CUDA or HIP graphs, as paths, a folder, or anything else that can be
+        read: the kernels that launches of graphs ran get the operators of their capture
+        (:meth:`Trace.graphs`). None or True: those among the files that are loaded, told by their
+        folder (``capture_traces``), name or content. False: join nothing.
 
     Returns
     -------
@@ -80,6 +86,12 @@ def load(
         For a URL without fsspec, or without the package that its protocol needs; it names the pip command.
     """
     data = load_data(
-        path_or_paths, format=format, etrecord=etrecord, strict=strict, progress=progress, engine=engine
+        path_or_paths,
+        format=format,
+        etrecord=etrecord,
+        strict=strict,
+        progress=progress,
+        engine=engine,
+        graphs=graphs,
     )
     return Session.of(data) if isinstance(data, SessionData) else Trace.of(data)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY
 from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
+from torchtrt_viz.analysis.columns.graph_table import GRAPHS
 from torchtrt_viz.analysis.columns.hangs import RECORDED
 from torchtrt_viz.analysis.columns.memory_use import MEMORY
 from torchtrt_viz.model.frame_docs import returns
@@ -224,7 +225,7 @@ class Trace(TraceData):
         Returns
         -------
         pandas.DataFrame
-            One row per operator; an empty frame where none was recorded.
+            One row per operator, those that only graphs ran included; an empty frame where there is none.
 
         Raises
         ------
@@ -251,7 +252,8 @@ class Trace(TraceData):
         ----------
         by
             What else tells rows apart: device, stream (the track's label), operator (the innermost operator
-            that launched the work), iteration.
+            that launched the work), shape, dtype, module, source (of that operator), match (how work of
+            graphs was matched with their capture), iteration.
         sort, top
             As in :meth:`operators`.
 
@@ -274,6 +276,35 @@ class Trace(TraceData):
         from torchtrt_viz.analysis.device.operator_tables import kernels
 
         return kernels(self, by=by, sort=sort, top=top)
+
+    @returns(GRAPHS)
+    def graphs(self, *, sort: str | None = None, top: int | None = None) -> pd.DataFrame:
+        """Launches of CUDA (or HIP) graphs: what each cost, and what is known of its kernels.
+
+        Parameters
+        ----------
+        sort, top
+            As in :meth:`operators`; by default in the order of the launches.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per launch, with its host time once, whatever it ran.
+
+        Raises
+        ------
+        OptionError
+            For a ``sort`` that is no column, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> len(trace.graphs())
+        0
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.device.graph_table import graphs
+
+        return graphs(self, sort=sort, top=top)
 
     @returns(DELEGATES)
     def delegates(self, *, sort: str | None = "host_total_ns", top: int | None = None) -> pd.DataFrame:

@@ -244,7 +244,6 @@ void bind_process(nb::module_& m) {
   m.def("built_with", [] {
     nb::dict out;
     out["executorch"] = TORCHTRT_VIZ_EXECUTORCH_VERSION;
-    out["torch"] = TORCHTRT_VIZ_TORCH_VERSION;
     out["simdjson"] = TORCHTRT_VIZ_SIMDJSON_VERSION;
     out["compiler"] = "GNU " __VERSION__;
     return out;
@@ -262,6 +261,7 @@ void bind_process(nb::module_& m) {
         return et::event_cost_ns(events);
       },
       "events"_a = 20000);
+  m.def("tensorrt_problem", [] { return released([] { return tv::tensorrt_problem(); }); });
   m.attr("TENSORRT_ENGINE") = tv::has_tensorrt_engine();
 }
 

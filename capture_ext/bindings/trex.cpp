@@ -37,7 +37,7 @@ nb::tuple texts_of(const std::vector<std::string>& values, std::int64_t first, s
   nb::object out = nb::steal<nb::object>(PyTuple_New(end - first));
   if (!out.is_valid()) throw nb::python_error();
   for (std::int64_t i = first; i < end; ++i) {
-    PyTuple_SET_ITEM(out.ptr(), i - first, text_of(values[static_cast<std::size_t>(i)]).release().ptr());
+    PyTuple_SetItem(out.ptr(), i - first, text_of(values[static_cast<std::size_t>(i)]).release().ptr());
   }
   return nb::borrow<nb::tuple>(out);
 }

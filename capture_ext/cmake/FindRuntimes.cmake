@@ -1,7 +1,7 @@
-# Find executorch and torch as they are installed for the Python that builds: no path is set by hand.
+# Find executorch as it is installed for the Python that builds: no path is set by hand. torch is found in the
+# process, when its operators are loaded (torch_ops/torch_functions.hpp).
 #
-# Gives the imported targets executorch::*, and the interface target torchtrt_viz_torch (headers and the
-# libraries that a torch operator needs), with EXECUTORCH_VERSION and TORCH_VERSION.
+# Gives the imported targets executorch::*, with EXECUTORCH_VERSION.
 
 function(_package_dir module out)
   execute_process(
@@ -43,15 +43,4 @@ if(TORCHTRT_VIZ_INPLACE OR TORCHTRT_VIZ_TESTS)
   endforeach()
 endif()
 
-_package_dir(torch TORCH_DIR)
-_package_version(torch TORCH_VERSION)
-add_library(torchtrt_viz_torch INTERFACE)
-target_include_directories(torchtrt_viz_torch SYSTEM INTERFACE
-  "${TORCH_DIR}/include" "${TORCH_DIR}/include/torch/csrc/api/include")
-target_link_libraries(torchtrt_viz_torch INTERFACE "${TORCH_DIR}/lib/libtorch_cpu.so" "${TORCH_DIR}/lib/libc10.so")
-
-if(TORCHTRT_VIZ_INPLACE OR TORCHTRT_VIZ_TESTS)
-  list(APPEND TORCHTRT_VIZ_LIBRARY_RPATH "${TORCH_DIR}/lib")
-endif()
-
-message(STATUS "executorch ${EXECUTORCH_VERSION}, torch ${TORCH_VERSION}")
+message(STATUS "executorch ${EXECUTORCH_VERSION}")

@@ -8,8 +8,6 @@
 namespace torchtrt_viz {
 namespace {
 
-constexpr std::int64_t kLastTime = std::numeric_limits<std::int64_t>::max();
-
 // Finds the first lane from a given one on that is free at a time. A handful of lanes is scanned; hundreds
 // of them (thousands of requests in flight at once) are searched in a tree of minima, so that a hostile file
 // cannot make the layout quadratic.

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace torchtrt_viz {
+
+inline constexpr std::int64_t kLastTime = std::numeric_limits<std::int64_t>::max();
 
 struct Key {
   std::int64_t start;

@@ -13,13 +13,13 @@ std::int64_t end_of(std::int64_t start, std::int64_t dur) {
   return __builtin_add_overflow(start, dur, &end) ? std::numeric_limits<std::int64_t>::max() : end;
 }
 
-struct Open {
+struct OpenSpan {
   std::int64_t row;
   std::int64_t end;
   std::int64_t covered_until;  // children cover the time up to here
 };
 
-struct Columns {
+struct SpanColumns {
   std::span<const std::int32_t> track;
   std::span<const std::int64_t> start;
   std::span<const std::int64_t> dur;
@@ -27,7 +27,7 @@ struct Columns {
 
 // Outer spans before inner ones, of equal ones the earlier in the file.
 template <typename Index>
-bool before(const Columns& in, Index a, Index b) {
+bool comes_before(const SpanColumns& in, Index a, Index b) {
   if (in.start[a] != in.start[b]) return in.start[a] < in.start[b];
   if (in.dur[a] != in.dur[b]) return in.dur[a] > in.dur[b];
   return a < b;
@@ -36,8 +36,8 @@ bool before(const Columns& in, Index a, Index b) {
 // Merges the ascending runs that are there. Producers write the events of a thread as a few sorted lists one
 // after another (operators, then Python frames, then launches), so that little is left to do.
 template <typename Index>
-void sort_by_runs(const Columns& in, std::span<Index> rows, std::vector<Index>& space) {
-  const auto less = [&in](Index a, Index b) { return before(in, a, b); };
+void sort_by_runs(const SpanColumns& in, std::span<Index> rows, std::vector<Index>& space) {
+  const auto less = [&in](Index a, Index b) { return comes_before(in, a, b); };
   std::vector<std::size_t> ends;  // of the runs
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (less(rows[i], rows[i - 1])) ends.push_back(i);
@@ -68,7 +68,7 @@ void sort_by_runs(const Columns& in, std::span<Index> rows, std::vector<Index>& 
 
 // Rows by track, in each track outer spans before inner ones.
 template <typename Index>
-std::vector<Index> sorted_rows(const Columns& in) {
+std::vector<Index> sorted_rows(const SpanColumns& in) {
   const std::size_t n = in.track.size();
   std::vector<Index> rows(n);
   const auto [low, high] = std::minmax_element(in.track.begin(), in.track.end());
@@ -77,7 +77,7 @@ std::vector<Index> sorted_rows(const Columns& in) {
   if (tracks > 4 * n + 1024) {  // numbers far apart: no room for a counter each
     std::iota(rows.begin(), rows.end(), Index{0});
     std::sort(rows.begin(), rows.end(), [&in](Index a, Index b) {
-      return in.track[a] != in.track[b] ? in.track[a] < in.track[b] : before(in, a, b);
+      return in.track[a] != in.track[b] ? in.track[a] < in.track[b] : comes_before(in, a, b);
     });
     return rows;
   }
@@ -95,11 +95,11 @@ std::vector<Index> sorted_rows(const Columns& in) {
 }
 
 template <typename Index>
-void sweep(const Columns& in, const std::vector<Index>& rows, Nesting& out) {
+void sweep(const SpanColumns& in, const std::vector<Index>& rows, Nesting& out) {
   // Spans that may still enclose a later one, outermost first. A span whose end comes before that of a
   // later-started one can enclose nothing that the later one does not enclose more closely, so it is
   // dropped: the stack's ends fall from bottom to top, and the top is always the innermost candidate.
-  std::vector<Open> stack;
+  std::vector<OpenSpan> stack;
   std::int32_t current = 0;
   for (const Index row : rows) {
     if (stack.empty() || in.track[row] != current) {
@@ -115,7 +115,7 @@ void sweep(const Columns& in, const std::vector<Index>& rows, Nesting& out) {
     }
     out.overlaps += cut ? 1 : 0;
     if (!stack.empty()) {
-      Open& parent = stack.back();
+      OpenSpan& parent = stack.back();
       const auto parent_row = static_cast<std::size_t>(parent.row);
       out.parent[row] = parent.row;
       out.depth[row] = out.depth[parent_row] + 1;
@@ -139,7 +139,7 @@ Nesting nest(std::span<const std::int32_t> track, std::span<const std::int64_t> 
   out.depth.assign(n, 0);
   out.self_ns.assign(dur_ns.begin(), dur_ns.end());
   if (n == 0) return out;
-  const Columns in{track, start_ns, dur_ns};
+  const SpanColumns in{track, start_ns, dur_ns};
   if (n <= std::numeric_limits<std::uint32_t>::max()) {
     sweep(in, sorted_rows<std::uint32_t>(in), out);
   } else {

@@ -12,7 +12,6 @@ namespace torchtrt_viz {
 namespace {
 
 constexpr std::size_t kFanOut = 32;
-constexpr std::int64_t kLastTime = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 

@@ -27,13 +27,13 @@ Record record_at(Level level) noexcept {
 }
 
 // Engines that can be called. Its lock is taken before an engine's, and never while one is held.
-struct Living {
+struct LivingEngines {
   std::mutex mutex;
   std::vector<InstrumentedEngine*> engines;
 };
 
-Living& living() {
-  static Living* const instance = new Living;  // NOLINT: engines may outlive statics
+LivingEngines& living_engines() {
+  static LivingEngines* const instance = new LivingEngines;  // NOLINT: engines may outlive statics
   return *instance;
 }
 
@@ -63,14 +63,14 @@ std::unique_ptr<InstrumentedEngine> InstrumentedEngine::create(std::unique_ptr<E
       info.attachments = made->engine_->attachments();
     });
   }
-  const std::lock_guard lock(living().mutex);
-  living().engines.push_back(made.get());
+  const std::lock_guard lock(living_engines().mutex);
+  living_engines().engines.push_back(made.get());
   return made;
 }
 
 void InstrumentedEngine::apply_everywhere() {
-  const std::lock_guard lock(living().mutex);
-  for (auto* engine : living().engines) {
+  const std::lock_guard lock(living_engines().mutex);
+  for (auto* engine : living_engines().engines) {
     const std::lock_guard one(engine->mutex_);
     if (config_generation() != engine->applied_generation_) engine->apply(false);
   }
@@ -78,8 +78,8 @@ void InstrumentedEngine::apply_everywhere() {
 
 InstrumentedEngine::~InstrumentedEngine() {
   {
-    const std::lock_guard lock(living().mutex);
-    std::erase(living().engines, this);
+    const std::lock_guard lock(living_engines().mutex);
+    std::erase(living_engines().engines, this);
   }
   const std::lock_guard lock(mutex_);
   if (level_.load(std::memory_order_relaxed) >= Level::phases) {

@@ -21,23 +21,23 @@ constexpr std::size_t kSamplesKept = 4096;
 constexpr std::int64_t kFlushEveryNs = 1'000'000'000;
 constexpr std::int64_t kFlushShare = 100;  // at most 1/100 of the time goes into writing
 
-struct Living {
+struct LivingSidecars {
   std::mutex mutex;
   std::vector<std::weak_ptr<Sidecar>> sidecars;
 };
 
 // Never destroyed: the files are completed while the process ends.
-Living& living() {
-  static Living* const instance = new Living;  // NOLINT
+LivingSidecars& living_sidecars() {
+  static LivingSidecars* const instance = new LivingSidecars;  // NOLINT
   return *instance;
 }
 
 void remember(const std::shared_ptr<Sidecar>& sidecar) {
   static const int registered = std::atexit([] { regardless([] { flush_sidecars(); }); });
   (void)registered;
-  const std::lock_guard lock(living().mutex);
-  std::erase_if(living().sidecars, [](const auto& other) { return other.expired(); });
-  living().sidecars.push_back(sidecar);
+  const std::lock_guard lock(living_sidecars().mutex);
+  std::erase_if(living_sidecars().sidecars, [](const auto& other) { return other.expired(); });
+  living_sidecars().sidecars.push_back(sidecar);
 }
 
 std::int64_t median(std::vector<std::int64_t> samples) {
@@ -329,8 +329,8 @@ std::string Sidecar::package_phases(std::span<const NameId> phases) const {
 void flush_sidecars() {
   std::vector<std::shared_ptr<Sidecar>> sidecars;
   {
-    const std::lock_guard lock(living().mutex);
-    for (const auto& weak : living().sidecars) {
+    const std::lock_guard lock(living_sidecars().mutex);
+    for (const auto& weak : living_sidecars().sidecars) {
       if (auto strong = weak.lock()) sidecars.push_back(std::move(strong));
     }
   }

@@ -3,6 +3,7 @@
 #include "host_engine/host_engine.hpp"
 
 #ifdef TORCHTRT_VIZ_HAS_TENSORRT
+#include "tensorrt/libraries.hpp"
 #include "tensorrt/tensorrt_engine.hpp"
 #endif
 
@@ -10,6 +11,17 @@ namespace torchtrt_viz {
 
 #ifdef TORCHTRT_VIZ_HAS_TENSORRT
 bool has_tensorrt_engine() noexcept { return true; }
+
+std::string tensorrt_problem() {
+  try {
+    const auto libraries = Libraries::open(default_library_names());
+    int device = 0;
+    libraries->check(libraries->cuda().get_device(&device), "asking for a GPU");
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return {};
+}
 
 namespace {
 
@@ -27,6 +39,8 @@ std::unique_ptr<Engine> make_tensorrt_engine(const EngineBlob& blob) {
 }  // namespace
 #else
 bool has_tensorrt_engine() noexcept { return false; }
+
+std::string tensorrt_problem() { return "the TensorRT engine is not compiled in"; }
 #endif
 
 std::unique_ptr<Engine> make_engine(const EngineBlob& blob) {

@@ -70,7 +70,7 @@ class WrappedEngine final : public Engine {
   LayerTable layers_;
 };
 
-struct Handle {
+struct ProxyHandle {
   std::mutex mutex;  // from the arguments of a call to its end
   std::unique_ptr<DelegateNumber> number;
   std::unique_ptr<InstrumentedEngine> engine;
@@ -106,7 +106,7 @@ class ProxyBackend final : public rt::BackendInterface {
     if (!made.ok()) return made.error();
     auto wrapped = std::make_unique<WrappedEngine>(backend_, id_, *made);  // destroys the handle from here on
 
-    auto handle = std::make_unique<Handle>();
+    auto handle = std::make_unique<ProxyHandle>();
     identity.method = context.get_method_name() == nullptr ? "" : context.get_method_name();
     handle->number = std::make_unique<DelegateNumber>(context.get_runtime_allocator(), identity.method);
     identity.delegate_index = handle->number->value();
@@ -123,7 +123,7 @@ class ProxyBackend final : public rt::BackendInterface {
 
   rt::Error execute(rt::BackendExecutionContext& context, rt::DelegateHandle* delegate,
                     rt::Span<rt::EValue*> args) const override try {
-    auto* handle = static_cast<Handle*>(delegate);
+    auto* handle = static_cast<ProxyHandle*>(delegate);
     if (handle == nullptr) return rt::Error::DelegateInvalidHandle;
     const auto entered_ns = handle->engine->may_measure() ? monotonic_ns() : 0;
     const std::lock_guard lock(handle->mutex);
@@ -145,7 +145,7 @@ class ProxyBackend final : public rt::BackendInterface {
   }
 
   void destroy(rt::DelegateHandle* delegate) const override {
-    std::unique_ptr<Handle> handle(static_cast<Handle*>(delegate));
+    std::unique_ptr<ProxyHandle> handle(static_cast<ProxyHandle*>(delegate));
   }
 
  private:

@@ -2,10 +2,10 @@
 
 namespace torchtrt_viz::et {
 
-using executorch::aten::ScalarType;
-using executorch::runtime::Error;
-
 namespace {
+
+using executorch::aten::ScalarType;
+namespace rt = executorch::runtime;
 
 struct Pair {
   ScalarType scalar;
@@ -49,60 +49,60 @@ ScalarType scalar_type_of(DType dtype) noexcept {
   return ScalarType::Undefined;
 }
 
-std::string_view error_name(Error error) noexcept {
-  const std::string_view text = executorch::runtime::to_string(error);
+std::string_view error_name(rt::Error error) noexcept {
+  const std::string_view text = rt::to_string(error);
   constexpr std::string_view kPrefix = "Error::";
   return text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
 }
 
-Error to_error(Code code) noexcept {
+rt::Error to_error(Code code) noexcept {
   switch (code) {
     case Code::refused_option:
     case Code::invalid_argument:
-      return Error::InvalidArgument;
+      return rt::Error::InvalidArgument;
     case Code::invalid_type:
-      return Error::InvalidType;
+      return rt::Error::InvalidType;
     case Code::invalid_program:
-      return Error::DelegateInvalidCompatibility;
+      return rt::Error::DelegateInvalidCompatibility;
     case Code::invalid_state:
-      return Error::InvalidState;
+      return rt::Error::InvalidState;
     case Code::not_supported:
-      return Error::NotSupported;
+      return rt::Error::NotSupported;
     case Code::not_found:
-      return Error::NotFound;
+      return rt::Error::NotFound;
     case Code::out_of_memory:
-      return Error::MemoryAllocationFailed;
+      return rt::Error::MemoryAllocationFailed;
     case Code::io_error:
-      return Error::AccessFailed;
+      return rt::Error::AccessFailed;
     case Code::internal:
       break;
   }
-  return Error::Internal;
+  return rt::Error::Internal;
 }
 
-Code to_code(Error error) noexcept {
+Code to_code(rt::Error error) noexcept {
   switch (error) {
-    case Error::InvalidArgument:
+    case rt::Error::InvalidArgument:
       return Code::invalid_argument;
-    case Error::InvalidType:
+    case rt::Error::InvalidType:
       return Code::invalid_type;
-    case Error::InvalidProgram:
-    case Error::InvalidExternalData:
-    case Error::DelegateInvalidCompatibility:
+    case rt::Error::InvalidProgram:
+    case rt::Error::InvalidExternalData:
+    case rt::Error::DelegateInvalidCompatibility:
       return Code::invalid_program;
-    case Error::InvalidState:
+    case rt::Error::InvalidState:
       return Code::invalid_state;
-    case Error::NotSupported:
-    case Error::NotImplemented:
-    case Error::OperatorMissing:
+    case rt::Error::NotSupported:
+    case rt::Error::NotImplemented:
+    case rt::Error::OperatorMissing:
       return Code::not_supported;
-    case Error::NotFound:
+    case rt::Error::NotFound:
       return Code::not_found;
-    case Error::MemoryAllocationFailed:
-    case Error::DelegateMemoryAllocationFailed:
-    case Error::OutOfResources:
+    case rt::Error::MemoryAllocationFailed:
+    case rt::Error::DelegateMemoryAllocationFailed:
+    case rt::Error::OutOfResources:
       return Code::out_of_memory;
-    case Error::AccessFailed:
+    case rt::Error::AccessFailed:
       return Code::io_error;
     default:
       return Code::internal;

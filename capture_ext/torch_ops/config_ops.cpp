@@ -1,9 +1,5 @@
 // torch.ops.tensorrt: the process-wide profiling switch, as Torch-TensorRT's global profiling controls define
 // it.
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <torch/library.h>
-
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -11,41 +7,44 @@
 #include "core/config.hpp"
 #include "core/error.hpp"
 #include "torch_ops/operators.hpp"
-#include "torch_ops/translated.hpp"
+#include "torch_ops/torch_library.hpp"
 
 namespace torchtrt_viz::torch_ops {
 namespace {
 
-void set_path_prefix(std::string path_prefix) {
-  translated([&] { change_config({.path_prefix = std::move(path_prefix)}); });
-}
+void set_path_prefix(Slot* stack) { change_config({.path_prefix = take_text(stack[0])}); }
 
 // Files of packages are Perfetto or TREX; an ETDump exists only for ExecuTorch programs.
-void set_format(std::string format) {
-  TORCH_CHECK_VALUE(format == "perfetto" || format == "trex", "option 'profile format' cannot be '", format,
-                    "': choose perfetto or trex");
-  translated([&] { change_config({.format = std::move(format)}); });
+void set_format(Slot* stack) {
+  auto format = take_text(stack[0]);
+  if (format != "perfetto" && format != "trex") {
+    const auto shown = "'" + format + "'";
+    throw Error::refused("profile format", std::move(format), shown, "choose perfetto or trex");
+  }
+  change_config({.format = std::move(format)});
 }
 
-void set_execution(bool enabled) {
-  translated([&] { change_config({.execution = enabled}); });
-}
+void set_execution(Slot* stack) { change_config({.execution = value_in<bool>(stack[0])}); }
 
-std::string get_path_prefix() { return config_snapshot().path_prefix; }
-std::string get_format() { return format_name(config_snapshot().format); }
-bool get_execution() { return config_snapshot().execution; }
+void get_path_prefix(Slot* stack) { stack[0] = give_text(config_snapshot().path_prefix); }
+void get_format(Slot* stack) { stack[0] = give_text(std::string(format_name(config_snapshot().format))); }
+void get_execution(Slot* stack) { stack[0] = slot_of(config_snapshot().execution); }
 
-constexpr const char* kNames[] = {"set_profile_path_prefix", "set_profile_format", "set_profile_execution",
-                                  "get_profile_path_prefix", "get_profile_format", "get_profile_execution"};
+void withdrawn(Slot* /*stack*/) { throw Error(Code::invalid_state, "this profiling operator was withdrawn"); }
 
-bool defined(const char* name) {
-  return c10::Dispatcher::singleton().findSchema({std::string("tensorrt::") + name, ""}).has_value();
-}
+constexpr Operator kProfileOperators[] = {
+    {"set_profile_path_prefix", "set_profile_path_prefix(str path_prefix) -> ()", kernel<set_path_prefix>},
+    {"set_profile_format", "set_profile_format(str profile_format) -> ()", kernel<set_format>},
+    {"set_profile_execution", "set_profile_execution(bool enabled) -> ()", kernel<set_execution>},
+    {"get_profile_path_prefix", "get_profile_path_prefix() -> str", kernel<get_path_prefix>},
+    {"get_profile_format", "get_profile_format() -> str", kernel<get_format>},
+    {"get_profile_execution", "get_profile_execution() -> bool", kernel<get_execution>},
+};
 
 struct Definitions {
   std::mutex mutex;
-  std::unique_ptr<torch::Library> library;  // null: the operators are not ours
-  std::unique_ptr<torch::Library> anchor;
+  Owned<TorchLibrary> library;  // null: the operators are not ours
+  Owned<TorchLibrary> anchor;
 };
 
 // Never destroyed: torch's own registries may be gone before statics of ours.
@@ -57,32 +56,26 @@ Definitions& definitions() {
 // An entry of the dispatcher for each name that stays when the definitions go, at a key that no tensor has:
 // whoever still holds one of the operators gets an error or the other library's operator, and no dangling
 // entry.
-std::unique_ptr<torch::Library> make_anchor() {
-  constexpr auto kKey = c10::DispatchKey::PrivateUse3;
-  auto anchor = std::make_unique<torch::Library>(torch::Library::IMPL, "tensorrt", kKey, __FILE__, __LINE__);
-  for (const char* name : kNames) anchor->impl(name, torch::CppFunction::makeFallthrough());
+Owned<TorchLibrary> make_anchor() {
+  auto anchor = library_for_key("tensorrt", "PrivateUse3");
+  for (const auto& op : kProfileOperators) add_kernel(anchor, op.name, kernel<withdrawn>);
   return anchor;
 }
 
 }  // namespace
 
-// Defining an operator that is there already would throw.
+// torch cannot be asked whether an operator is there: a definition that is refused is another library's. What
+// was defined before it goes with `library`. (torch up to 2.12 also prints what it refused.)
 bool define_profile_ops() {
   auto& own = definitions();
   const std::lock_guard lock(own.mutex);
   if (own.library) return true;
-  for (const char* name : kNames) {
-    if (defined(name)) return false;
+  auto library = library_fragment("tensorrt");
+  for (const auto& op : kProfileOperators) {
+    if (torch().aoti_torch_library_def(library.get(), op.schema) != 0) return false;
   }
   if (!own.anchor) own.anchor = make_anchor();
-  auto library = std::make_unique<torch::Library>(torch::Library::FRAGMENT, "tensorrt", std::nullopt,
-                                                  __FILE__, __LINE__);
-  library->def("set_profile_path_prefix(str path_prefix) -> ()", set_path_prefix);
-  library->def("set_profile_format(str profile_format) -> ()", set_format);
-  library->def("set_profile_execution(bool enabled) -> ()", set_execution);
-  library->def("get_profile_path_prefix() -> str", get_path_prefix);
-  library->def("get_profile_format() -> str", get_format);
-  library->def("get_profile_execution() -> bool", get_execution);
+  for (const auto& op : kProfileOperators) add_kernel(library, op.name, op.function);
   own.library = std::move(library);
   return true;
 }
@@ -101,14 +94,4 @@ bool profile_ops_are_ours() {
   return own.library != nullptr;
 }
 
-namespace {
-const bool kDefined = define_profile_ops();
-}
-
 }  // namespace torchtrt_viz::torch_ops
-
-extern "C" int torchtrt_viz_withdraw_profile_ops(void) {
-  bool had = false;
-  torchtrt_viz::regardless([&] { had = torchtrt_viz::torch_ops::withdraw_profile_ops(); });
-  return had ? 1 : 0;
-}

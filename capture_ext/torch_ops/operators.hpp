@@ -3,8 +3,8 @@
 // torch.ops.tensorrt.{set,get}_profile_{path_prefix,format,execution}: the process-wide switch. Defined when
 // the library is loaded, unless Torch-TensorRT has defined them by then (profile_ops_are_ours() tells).
 // Loaded later, Torch-TensorRT could not define its own: ours are withdrawn while other libraries load
-// (torchtrt_viz/capture/stepping_aside.py does it for Python). A native program loads Torch-TensorRT first,
-// or calls torchtrt_viz_withdraw_profile_ops() before.
+// (torchtrt_viz/runtime/torchtrt_takeover.py does it for Python). A native program loads Torch-TensorRT
+// first, or calls torchtrt_viz_withdraw_profile_ops() before.
 //
 // torch.ops.torchtrt_viz:
 //   execute_engine(Tensor[] inputs, Tensor engine, str name) -> Tensor[]
@@ -16,7 +16,13 @@
 //   define_profile_ops() -> bool, withdraw_profile_ops() -> bool
 //       Give torch.ops.tensorrt the operators unless another library has; take them back. Whether they are
 //       ours after, or were before.
+//
+// The library needs a torch in the process, 2.10 or later, and does not bring one: load torch first. Loaded
+// without, it defines nothing, and torchtrt_viz_torch_ops_error() says why.
 #pragma once
+
+#include "core/visibility.hpp"
+#include "torch_ops/torch_values.hpp"
 
 namespace torchtrt_viz::torch_ops {
 
@@ -24,6 +30,15 @@ bool profile_ops_are_ours();
 bool define_profile_ops();
 bool withdraw_profile_ops();
 
+// The operators of torch.ops.torchtrt_viz that run engines, as functions of a stack.
+void execute_engine(Slot* stack);
+void release_engines(Slot* stack);
+
 }  // namespace torchtrt_viz::torch_ops
 
-extern "C" __attribute__((visibility("default"))) int torchtrt_viz_withdraw_profile_ops(void);
+// Defines the operators where that has not been done, for a torch that was loaded after this library. Null:
+// they are there; otherwise why they are not, in words that stay valid until the thread's next call.
+extern "C" TORCHTRT_VIZ_API const char* torchtrt_viz_torch_ops_error(void);
+
+// 1 where the profiling operators were ours and are gone now.
+extern "C" TORCHTRT_VIZ_API int torchtrt_viz_withdraw_profile_ops(void);

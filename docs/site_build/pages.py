@@ -16,7 +16,8 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {"README.md": "index.md"} | {
-    f"{name}.md": f"{name.lower()}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")
+    f"{name}.md": f"{name.lower()}.md"
+    for name in ("ARCHITECTURE", "CONTRIBUTING", "CHANGELOG", "THIRD_PARTY")
 }
 PICTURES = [*sorted((ROOT / "notebooks" / "images").glob("*.png")), ROOT / "benchmarks" / "cluster.svg"]
 NAMESPACES = {

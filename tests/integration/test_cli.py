@@ -76,6 +76,9 @@ def test_doctor_says_what_works():
     assert done.returncode == 0, done.stdout
     assert findings["native kineto"]["state"] == "ok"
     assert "TensorRTBackend" in findings["native capture"]["detail"]
+    assert findings["engines"]["detail"].startswith("compiled in: host")
+    assert findings["torch.ops.tensorrt"]["detail"].startswith("set_profile_* is defined by ")
+    assert [*findings].index("plans") > [*findings].index("torch")
     for finding in findings.values():
         assert finding["state"] == "ok" or (finding["cost"] and finding["remedy"])
 

@@ -181,42 +181,6 @@ def test_what_is_not_known_is_no_thread() -> None:
     assert int(host_nesting(trace).self_ns.sum()) == 60
 
 
-def test_measured_phases_are_device_work_and_layers_lie_inside_them() -> None:
-    b = Builder()
-    enqueue, gpu, layers = (
-        b.track("enqueue", process="e", thread="enqueue"),
-        b.track("e GPU", "stream", "gpu", process="e", thread="GPU"),
-        b.track("e layers", "engine", "gpu", process="e"),
-    )
-    for run in range(10):
-        t = 1000 * run
-        b.span("enqueue", t, 20, enqueue, "runtime", correlation=run + 1)
-        b.span("H2D", t, 100, gpu, "memcpy", correlation=run + 1, run_id="e")
-        b.span("GPU compute", t + 100, 700, gpu, "phase", correlation=run + 1, run_id="e")
-        b.span("conv", t + 150, 500, layers, "layer", run_id="e")
-    trace = b.build()
-    (row,) = analysis.temporal_breakdown(trace).to_dict("records")
-    assert (row["busy_ns"], row["compute_ns"], row["span_ns"]) == (8000, 7000, 9800)
-    kernels = analysis.kernels(trace).set_index("name")["total_ns"].to_dict()
-    assert kernels == {"GPU compute": 7000, "H2D": 1000}
-    both = analysis.host_gpu(trace).set_index("measure")["ns"]
-    assert both["gpu busy"] == 8000
-    assert analysis.launch_delays(trace)["host_ns"].sum() == 200, "an enqueue starts both"
-    assert not analysis.explain(trace)["finding"].str.contains("idle for 8").any()
-
-
-def test_kernels_take_the_place_of_the_phase_around_them() -> None:
-    b = Builder()
-    gpu, events = b.stream(7), b.track("e GPU", "stream", "gpu", device=0)
-    b.span("GPU compute", 0, 1000, events, "phase", run_id="e")
-    b.span("gemm", 100, 600, gpu, "kernel")
-    b.span("GPU compute", 2000, 1000, events, "phase", run_id="e")  # nothing finer was recorded here
-    assert analysis.kernels(b.build()).set_index("name")["total_ns"].to_dict() == {
-        "GPU compute": 1000,
-        "gemm": 600,
-    }
-
-
 @pytest.mark.parametrize("timing", ["modeled", "implausible", "aggregate"])
 def test_only_what_was_measured_is_device_work(timing: str) -> None:
     b = Builder()

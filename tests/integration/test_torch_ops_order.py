@@ -108,6 +108,74 @@ assert TorchTensorRTSwitch.operators() is not None
 """)
 
 
+def test_a_refused_value_is_a_value_error_and_changes_nothing(run):
+    run(
+        """
+load_torch_ops()
+ops.set_profile_format("trex")
+ops.set_profile_path_prefix("/profiles")
+for name, values in (("format", ("json", "", "etdump")), ("path_prefix", ("", "a" * 5000))):
+    for value in values:
+        try:
+            getattr(ops, f"set_profile_{name}")(value)
+        except ValueError as error:
+            assert str(error).startswith(f"option 'profile {name.replace('_', ' ')}' cannot be "), error
+            assert "\\n" not in str(error)
+        else:
+            raise AssertionError((name, value))
+for wrong in (3, None, ("trex",)):
+    try:
+        ops.set_profile_format(wrong)
+    except (RuntimeError, TypeError):
+        continue
+    raise AssertionError(wrong)
+assert ops.get_profile_format() == "trex" and ops.get_profile_path_prefix() == "/profiles"
+ops.set_profile_format(profile_format="perfetto")
+assert ops.get_profile_format() == "perfetto"
+assert str(ops.set_profile_format.default) == "tensorrt.set_profile_format.default"
+""",
+        None,
+    )
+
+
+def test_setters_refuse_again_after_ours_came_back(run):
+    run(
+        """
+load_torch_ops()
+import torch_tensorrt
+assert ours()
+try:
+    ops.set_profile_format("json")
+except ValueError:
+    pass
+else:
+    raise AssertionError("json was taken")
+""",
+        "import torch",
+    )
+
+
+def test_an_engine_that_is_none_is_refused(run):
+    run(
+        """
+load_torch_ops()
+execute = torch.ops.torchtrt_viz.execute_engine
+for blob, said in (
+    (torch.zeros(3), "engine 'x' is a contiguous uint8 tensor in host memory: a TR01 or TR02 blob"),
+    (torch.zeros(40, dtype=torch.uint8), "engine 'x': "),
+):
+    try:
+        execute([torch.ones(2)], blob, "x")
+    except (ValueError, RuntimeError) as error:  # torch 2.15 makes a RuntimeError of every failure
+        assert said in str(error), error
+    else:
+        raise AssertionError(said)
+assert torch.ops.torchtrt_viz.release_engines() == 0
+""",
+        None,
+    )
+
+
 def test_untouched_settings_are_not_handed_on(run):
     run("""
 load_torch_ops()
@@ -186,6 +254,25 @@ with stepping_aside():
 ops.set_profile_execution(True)
 assert packet() is True and overload() is True
 """)
+
+
+def test_doctor_tells_whose_they_are(run):
+    run("""
+from torchtrt_viz.runtime.operator_owner import Owner, find_owner
+assert find_owner() == Owner("torch_tensorrt"), find_owner()  # of a new process, which imports it first
+load_torch_ops()
+assert find_owner() == Owner("torchtrt_viz")  # here it is not imported
+""")
+
+
+def test_doctor_tells_a_torch_tensorrt_that_cannot_be_imported(run):
+    run(
+        """
+from torchtrt_viz.runtime.operator_owner import Owner, find_owner
+assert find_owner() == Owner("torchtrt_viz", "", "libnvinfer.so.10: cannot open"), find_owner()
+""",
+        "raise OSError('libnvinfer.so.10: cannot open\\nand more')\n",
+    )
 
 
 @pytest.mark.slow

@@ -9,7 +9,14 @@ from native_build import build, ctest
 
 pytestmark = [pytest.mark.native, pytest.mark.timeout(1800)]
 
-CORE = ("core_tests", "blob_tests", "race_tests", "columns_tests", "tensorrt_tests")
+CORE = (
+    "core_tests",
+    "blob_tests",
+    "torch_functions_tests",
+    "race_tests",
+    "columns_tests",
+    "tensorrt_tests",
+)
 EXECUTORCH = ("executorch_tests", "no_tracer_tests")
 
 
@@ -43,7 +50,7 @@ def test_all_under_the_address_and_undefined_behaviour_sanitizers(root: Path, tm
         "TORCHTRT_VIZ_TEST_PROGRAM": str(program),
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
-    assert "100% tests passed out of 5" in ctest(folder, CORE, **environment)
+    assert "100% tests passed out of 6" in ctest(folder, CORE, **environment)
     # the runtime keeps its registries for ever: its leaks are not ours to look at
     output = ctest(folder, EXECUTORCH, ASAN_OPTIONS="detect_leaks=0", **environment)
     assert "100% tests passed out of 2" in output

@@ -22,7 +22,9 @@ GROUND = {"core/error.hpp", "core/visibility.hpp"}
 #: Libraries of others -> rooms and files that may include their headers.
 OTHERS = {
     "executorch/runtime/": ("executorch", "host_engine", "bindings"),
-    "torch/": ("torch_ops",),
+    "torch/": (),  # its functions are found in the process: torch_ops/torch_functions.hpp
+    "ATen/": (),
+    "c10/": (),
     "NvInfer": ("tensorrt",),
     "cuda_runtime": ("tensorrt",),
     "nanobind/": ("bindings",),

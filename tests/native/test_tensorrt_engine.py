@@ -61,6 +61,7 @@ for level in ("delegate", "phases", "layers"):
     found["etdump", level] = facts(capture.trace)
     program.close()
 
+assert native("capture").TENSORRT_ENGINE and native("capture").tensorrt_problem() == ""
 load_torch_ops()
 blob = torch.frombuffer(bytearray(BLOB), dtype=torch.uint8)
 for level in ("delegate", "phases", "layers"):

@@ -6,11 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-__all__ = ["build", "configure", "ctest", "run", "tool"]
+__all__ = ["build", "configure", "ctest", "run", "simdjson_sources", "tool"]
 
 
 def tool(name: str) -> str:
@@ -19,6 +20,15 @@ def tool(name: str) -> str:
     if found is None:
         pytest.skip(f"{name} is not installed (pip install 'torchtrt-viz[test]')")
     return found
+
+
+def simdjson_sources() -> list[str]:
+    """Return a compiler's arguments for simdjson, from where a build of the package takes it."""
+    spec = find_spec("simdjson")
+    folder = Path(*spec.submodule_search_locations) if spec and spec.submodule_search_locations else None
+    if folder is None or not (folder / "simdjson.cpp").exists():
+        pytest.skip("pysimdjson, which carries simdjson's source, is not installed")
+    return ["-isystem", str(folder), str(folder / "simdjson.cpp")]
 
 
 def run(command: list[str], folder: Path, **environment: str) -> str:

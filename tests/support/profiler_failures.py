@@ -375,7 +375,7 @@ def full_disk(user: Any, folder: Path) -> Outcome:
 
 
 def files_under(place: str) -> set[str]:
-    """Without those of a write that is going on: a session's manifest may be written at any time, from a thread."""
+    """Without those of a write that goes on: a thread may write a session's manifest at any time."""
     return {str(path) for path in Path(place).rglob("*") if not path.name.startswith(".")}
 
 

@@ -268,9 +268,14 @@ def test_views_and_files_take_rows_without_a_domain(tmp_path: Path) -> None:
     assert ticks["start_ns"].isna().all()
     assert ticks["dur_ns"].tolist() == [1_500_000, 1_250_000, 4_194_304, 5_200]
     assert again.tracks["domain"].isna().tolist() == [False, True]
-    trace.timeline()
-    trace.explore()
     part = trace.select(trace.spans["domain"].isna())
     assert len(part.spans) == 4
     assert part.args[0]["unit"] == "unknown"
     assert len(tv.compare(trace, trace)) == 2
+
+
+def test_widgets_take_rows_without_a_domain(tmp_path: Path) -> None:
+    pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
+    trace = load(tmp_path, executed(5 * S, qnn()))
+    trace.timeline()
+    trace.explore()

@@ -1,6 +1,6 @@
 """Importing the package is cheap, and loading a file imports nothing that reading does not need.
 
-What an import costs in seconds is measured by `benchmarks/import_time.py`.
+What an import costs in seconds is measured by `benchmarks/startup.py`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,14 @@ HEAVY = {
     "matplotlib",
     "scipy",
 }
+PROFILE = b'[{"count": 10}, {"name": "conv", "timeMs": 5.0, "averageMs": 0.5, "percentage": 100.0}]'
 ROOMS = ("analysis", "capture", "errors", "schema", "serving", "widgets")
 
+# Commands whose help is looked at; one of each kind of import.
+COMMANDS = ("", "show", "export", "report", "compare", "run", "doctor", "demo", "serve-demo")
+
 # One interpreter for all questions, the lightest step first: what a step may not import, no step before it
-# has imported. Each room is looked at in a child of its own, forked after the bare import alone.
+# has imported. Rooms, helps and files are looked at in children, each forked after the bare import alone.
 STEPS = f"""
 import json, os, sys
 import torchtrt_viz as tv
@@ -37,26 +41,42 @@ import torchtrt_viz as tv
 def imported():
     return sorted(sys.modules)
 
-def room(name):
+def after(action, *arguments):
     reader, writer = os.pipe()
     if os.fork() == 0:
-        found = getattr(tv, name)
-        assert found.__name__ == f"torchtrt_viz.{{name}}" and found.__doc__ and dir(found)
-        os.write(writer, json.dumps(imported()).encode())
-        os._exit(0)
+        try:
+            action(*arguments)
+            os.write(writer, json.dumps(imported()).encode())
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(0)
     os.close(writer)
     with open(reader) as answer:
         return json.loads(answer.read() or "null")
 
+def room(name):
+    found = getattr(tv, name)
+    assert found.__name__ == f"torchtrt_viz.{{name}}" and found.__doc__ and dir(found)
+
+def help(command):
+    from torchtrt_viz.cli import main
+    sys.stdout = open(os.devnull, "w")
+    try:
+        main([command, "--help"] if command else ["--help"])
+    except SystemExit as ended:
+        assert not ended.code
+
+def load(path):
+    assert len(tv.load(path).spans)
+
 steps = {{"bare": imported(), "dir": [dir(tv), tv.__all__]}}
-steps["rooms"] = {{name: room(name) for name in {ROOMS}}}
+steps["rooms"] = {{name: after(room, name) for name in {ROOMS}}}
+steps["helps"] = {{name: after(help, name) for name in {COMMANDS}}}
+steps["files"] = {{name: after(load, path) for name, path in json.loads(sys.argv[1]).items()}}
 from torchtrt_viz.analysis.catalogue import TABLES
 tv.schema.table("operators"), tv.schema.SPANS
 steps["frames"] = imported()
-assert len(tv.load(sys.argv[1]).spans)
-steps["kineto"] = imported()
-assert len(tv.load(sys.argv[2]).spans)
-steps["etdump"] = imported()
 import torchtrt_viz.analysis.runs.comparison
 steps["comparison"] = imported()
 print(json.dumps(steps))
@@ -66,11 +86,15 @@ print(json.dumps(steps))
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> dict:
     folder = tmp_path_factory.mktemp("files")
-    kineto, dump = folder / "trace.json", folder / "run.etdp"
-    kineto.write_bytes(trace_json(simple_events()))
-    dump.write_bytes(etdump([run([profile("Method::execute", 100, 900)])]))
-    command = [sys.executable, "-c", STEPS, str(kineto), str(dump)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    contents = {
+        "kineto": ("trace.json", trace_json(simple_events())),
+        "etdump": ("run.etdp", etdump([run([profile("Method::execute", 100, 900)])])),
+        "trex": ("engine.profile.json", PROFILE),
+    }
+    for name, content in contents.values():
+        (folder / name).write_bytes(content)
+    paths = json.dumps({kind: str(folder / name) for kind, (name, _) in contents.items()})
+    done = subprocess.run([sys.executable, "-c", STEPS, paths], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -101,16 +125,47 @@ def test_documenting_frames_imports_no_pandas(steps: dict):
     assert packages(steps["frames"]).isdisjoint(HEAVY | {"pandas", "numpy"})
 
 
-@pytest.mark.parametrize("name", ["kineto", "etdump"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_imports_no_numbers(command: str, steps: dict):
+    found = steps["helps"][command]
+    assert "torchtrt_viz.cli" in found
+    assert packages(found).isdisjoint(HEAVY | {"pandas", "numpy", "pyarrow"})
+
+
+def test_the_help_of_the_command_line_imports_no_command(steps: dict):
+    ours = {name for name in steps["helps"][""] if name.startswith("torchtrt_viz")}
+    assert ours == {"torchtrt_viz", "torchtrt_viz.cli", "torchtrt_viz.errors"}
+    assert "rich" not in packages(steps["helps"][""])
+
+
+@pytest.mark.parametrize("name", ["kineto", "etdump", "trex"])
 def test_loading_imports_nothing_heavy(name: str, steps: dict):
-    assert "pandas" in steps[name]
-    assert packages(steps[name]).isdisjoint(HEAVY)
+    found = steps["files"][name]
+    assert "pandas" in found
+    assert packages(found).isdisjoint(HEAVY | {"click", "rich", "openpyxl", "fsspec"})
+    # the parts of pyarrow that pandas itself leaves alone
+    assert {"pyarrow.parquet", "pyarrow.dataset", "pyarrow.fs", "pyarrow.csv"}.isdisjoint(found)
+
+
+@pytest.mark.parametrize("name", ["kineto", "etdump", "trex"])
+def test_loading_imports_no_view_and_no_analysis(name: str, steps: dict):
+    """The columns of tables are named in docstrings; what computes them is imported when it is called."""
+    rooms = {tuple(module.split(".")[1:3]) for module in steps["files"][name] if "torchtrt_viz." in module}
+    assert {"scene", "report", "widgets", "capture", "serving", "aot", "cli"}.isdisjoint(
+        room[0] for room in rooms
+    )
+    assert {room[1] for room in rooms if room[0] == "analysis" and len(room) > 1} <= {"columns"}
 
 
 def test_a_usual_file_is_told_without_importing_other_formats(steps: dict):
-    others = {"torchtrt_viz.formats.etdump.reader", "torchtrt_viz.formats.engine.torchtrt"}
-    assert others.isdisjoint(steps["kineto"])
-    assert "torchtrt_viz.formats.etdump.reader" in steps["etdump"]
+    readers = {
+        "kineto": "torchtrt_viz.formats.kineto.reader",
+        "etdump": "torchtrt_viz.formats.etdump.reader",
+        "trex": "torchtrt_viz.formats.engine.trace",
+    }
+    for name in ("kineto", "etdump"):
+        found = steps["files"][name]
+        assert {other for other in readers if readers[other] in found} == {name}
 
 
 def test_scipy_is_imported_when_a_test_needs_it(steps: dict):
@@ -119,6 +174,7 @@ def test_scipy_is_imported_when_a_test_needs_it(steps: dict):
 
 
 def test_every_public_name_exists_and_is_documented():
+    pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
     import torchtrt_viz
 
     for name in torchtrt_viz.__all__:

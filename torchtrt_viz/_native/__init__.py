@@ -7,9 +7,10 @@ executorch runtime that it was built against.
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
-from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.errors import MissingDependencyError, TorchTrtVizError
 
 __all__ = ["native"]
 
@@ -19,13 +20,23 @@ def native(name: str) -> ModuleType:
 
     Raises
     ------
+    MissingDependencyError
+        When it needs executorch, which is not installed.
     TorchTrtVizError
         When it was not built, or a library that it needs is not there.
     """
+    module = f"torchtrt_viz._native.{name}"
     try:
-        return import_module(f"torchtrt_viz._native.{name}")
+        return import_module(module)
     except ImportError as error:
-        raise TorchTrtVizError(
-            f"the compiled module {name!r} of torchtrt_viz cannot be loaded ({error}). "
-            "Reinstall the package with a C++20 compiler present: pip install --force-reinstall torchtrt-viz"
-        ) from error
+        failure = error
+    if name == "capture" and find_spec("executorch") is None:
+        raise MissingDependencyError("executorch", "capture", "load and run programs") from failure
+    if isinstance(failure, ModuleNotFoundError) and failure.name == module:
+        state = "is not there: it was not built, or for another Python"
+    else:
+        state = f"cannot be loaded ({failure})"
+    raise TorchTrtVizError(
+        f"the compiled module {name!r} of torchtrt_viz {state}. Reinstall the package with a C++20 compiler "
+        "present: pip install --force-reinstall --no-deps --no-cache-dir torchtrt-viz"
+    ) from failure

@@ -183,7 +183,7 @@ class ProfileConfig(TypedDict):
 def clock_anchor() -> ClockAnchor: ...
 def registered_backends() -> list[str]: ...
 def built_with() -> dict[str, str]:
-    """Return versions that the extension was built with: executorch, torch, simdjson, compiler."""
+    """Return versions that the extension was built with: executorch, simdjson, compiler."""
 
 def event_cost_ns(events: int = ...) -> float:
     """Measure what recording one event of a session costs in this process, in ns."""
@@ -323,6 +323,9 @@ class Engine:
 
 def parse_blob(blob: bytes) -> BlobInfo:
     """Parse a blob; raise CaptureError where it is damaged."""
+
+def tensorrt_problem() -> str:
+    """Return why this process cannot run plans of TensorRT, "" when it can; opens the libraries."""
 
 TENSORRT_ENGINE: Final[bool]
 """Whether the TensorRT engine was built in."""

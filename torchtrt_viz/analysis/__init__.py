@@ -5,8 +5,8 @@ wall time; what was not collected is missing, never 0. The docstring of each fun
 so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
-methods are the same functions: `operators`, `kernels`, `delegates`, `phases`, `layers`, `memory`, `host_gpu`,
-`questions`, `summary`, `explain`, `recorded_collectives`.
+methods are the same functions: `operators`, `kernels`, `graphs`, `delegates`, `phases`, `layers`, `memory`,
+`host_gpu`, `questions`, `summary`, `explain`, `recorded_collectives`.
 
 Host and device:
 
@@ -16,6 +16,7 @@ Host and device:
 `idle_causes`, `idle_gaps`                  why a stream or a device had nothing to do
 `launch_delays`, `launch_stats`,            from the host's call to the device's work
 `graph_launches`
+`graphs`                                    launches of graphs, and what their captures tell of their kernels
 `queue_length`, `queue_summary`,            how much work waits between them
 `blocked_on_full_queue`
 `phases_by_call`                            what each call of a delegate consists of

@@ -9,6 +9,7 @@ from .device.calltree import folded_stacks as folded_stacks
 from .device.communication import collectives as collectives
 from .device.critical import critical_path as critical_path
 from .device.critical import critical_path_summary as critical_path_summary
+from .device.graph_table import graphs as graphs
 from .device.host_gpu_time import host_gpu as host_gpu
 from .device.idle import idle_causes as idle_causes
 from .device.idle import idle_gaps as idle_gaps

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from torchtrt_viz.analysis.columns import answers, by_name, device, engines, hangs, memory_use, runs, sessions
+from torchtrt_viz.analysis.columns import (
+    answers,
+    by_name,
+    device,
+    engines,
+    graph_table,
+    hangs,
+    memory_use,
+    runs,
+    sessions,
+)
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.schema import EVENTS, FrameSchema
 
@@ -124,7 +134,7 @@ _TRACE = (
         "Operators (host time)",
         "Host time by name. Work that operators launched on the GPU is a column of its own, not part of it.",
         views=("report", "picture", "explorer", "terminal"),
-        brief=("name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns"),
+        brief=("name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns", "graph_calls"),
         spans=SpansOf("name", ("operator",), "host"),
     ),
     Table(
@@ -135,6 +145,18 @@ _TRACE = (
         views=("report", "picture", "explorer", "terminal"),
         brief=("name", "calls", "total_ns", "total_pct", "mean_ns"),
         spans=SpansOf("name", ("kernel", "memcpy", "memset", "communication", "phase", "layer"), "gpu"),
+    ),
+    Table(
+        "device.graph_table:graphs",
+        graph_table.GRAPHS,
+        "Graph launches",
+        "Each launch's host time once, beside the GPU time of the kernels that it ran; how many of them "
+        "have their operator back from the graph's capture, and why the others have none.",
+        views=("report", "picture", "terminal"),
+        brief=(
+            *("launched_by", "graph", "host_ns", "kernels", "gpu_ns"),
+            *("exact", "ordered", "by_name", "none", "matched_gpu_pct"),
+        ),
     ),
     Table(
         "engine.delegate_calls:delegates",
@@ -268,7 +290,7 @@ FRAMES: dict[str, FrameSchema] = {
         *EVENTS,
         *(
             getattr(module, name)
-            for module in (answers, by_name, device, memory_use, engines, hangs, runs, sessions)
+            for module in (answers, by_name, device, graph_table, memory_use, engines, hangs, runs, sessions)
             for name in module.__all__
         ),
     )

@@ -8,6 +8,7 @@ import click
 
 import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import TABLES
+from torchtrt_viz.cli.graph_captures import graph_captures
 from torchtrt_viz.model.schema import EVENTS
 from torchtrt_viz.report.table import write_table
 
@@ -34,13 +35,22 @@ SUFFIXES = {
     help="Which table, for the table formats.",
 )
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
+@graph_captures
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-def command(path: str, to: str, output: Path | None, table: str, etrecord: str | None, force: bool) -> None:
+def command(
+    path: str,
+    to: str,
+    output: Path | None,
+    table: str,
+    etrecord: str | None,
+    graphs: tuple[str, ...],
+    force: bool,
+) -> None:
     """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto)."""
     # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
-    loaded = tv.load(path, etrecord=etrecord, progress=True)
+    loaded = tv.load(path, etrecord=etrecord, graphs=graphs or None, progress=True)
     if output is None:
         stem = Path(path).name.split(".")[0] or "trace"
         name = stem if to in ("html", "perfetto") else f"{stem}.{table}"

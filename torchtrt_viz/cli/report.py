@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 import torchtrt_viz as tv
+from torchtrt_viz.cli.graph_captures import graph_captures
 from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.report.columns import one_line
 from torchtrt_viz.report.session_facts import not_here, not_whole
@@ -19,6 +20,7 @@ from torchtrt_viz.report.session_facts import not_here, not_whole
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to; default: report.html here.")
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
+@graph_captures
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--title", help="Heading of the page.")
 @click.option(
@@ -50,6 +52,7 @@ def command(
     paths: tuple[str, ...],
     output: Path | None,
     etrecord: str | None,
+    graphs: tuple[str, ...],
     force: bool,
     title: str | None,
     ranks: tuple[int, ...],
@@ -66,7 +69,9 @@ def command(
     output = output or Path("report.html")
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
-    loaded = tv.load(paths[0] if len(paths) == 1 else list(paths), etrecord=etrecord, progress=True)
+    loaded = tv.load(
+        paths[0] if len(paths) == 1 else list(paths), etrecord=etrecord, graphs=graphs or None, progress=True
+    )
     if isinstance(loaded, tv.Trace):
         given = [
             name for name, value in (("--rank", ranks), ("--align", align), ("--workers", workers)) if value

@@ -8,6 +8,7 @@ import click
 
 import torchtrt_viz as tv
 from torchtrt_viz.cli.output import heading, print_frame
+from torchtrt_viz.errors import MissingDependencyError
 
 
 @click.command("serve-demo")
@@ -43,8 +44,11 @@ def command(
     The workers exchange key-value caches over gloo; every rank's recording is parsed, packed, verified and
     published in the background, and the session is loaded back at the end.
     """
-    # slow to import: it needs torch
-    from torchtrt_viz.examples.serving_pd.demo import run_demo
+    try:
+        # slow to import: it needs torch
+        from torchtrt_viz.examples.serving_pd.demo import run_demo
+    except ImportError as error:
+        raise MissingDependencyError("torch", None, "run the example engine") from error
 
     folder = run_demo(
         output,

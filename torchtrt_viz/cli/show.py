@@ -8,6 +8,7 @@ import click
 
 import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
+from torchtrt_viz.cli.graph_captures import graph_captures
 from torchtrt_viz.cli.output import heading, print_frame, print_questions, print_warnings
 from torchtrt_viz.report.columns import one_line
 
@@ -22,6 +23,7 @@ TABLES = shown_in("terminal")
 @click.command("show")
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
+@graph_captures
 @click.option(
     "--table",
     "tables",
@@ -36,6 +38,7 @@ TABLES = shown_in("terminal")
 def command(
     paths: tuple[str, ...],
     etrecord: str | None,
+    graphs: tuple[str, ...],
     tables: tuple[str, ...],
     limit: int,
     wide: bool,
@@ -49,6 +52,7 @@ def command(
     loaded = tv.load(
         paths[0] if len(paths) == 1 else list(paths),
         etrecord=etrecord,
+        graphs=graphs or None,
         format=format_,
         strict=strict,
         progress=True,
@@ -78,6 +82,8 @@ def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool
             _print_findings(frame)
         else:
             print_frame(frame, limit=None if name == "summary" else limit, width=None if wide else 48)
+            if frame.attrs.get("coverage"):
+                click.echo(one_line(frame.attrs["coverage"]))
 
 
 def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> None:

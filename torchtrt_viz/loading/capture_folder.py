@@ -11,7 +11,6 @@ import numpy as np
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.capture.document import DOCUMENT, MARK, read_document, recording
 from torchtrt_viz.formats.capture.engine_columns import read_engine_columns
-from torchtrt_viz.formats.engine.file_set import read_set
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.loading.reading import read_source
@@ -120,6 +119,9 @@ def _engines(document: Source, name: str, options: LoadOptions) -> TraceData:
 
 
 def _layer_set(document: Source, names: Any, options: LoadOptions) -> TraceData:
+    # slow to import: many modules, which other recordings do not need
+    from torchtrt_viz.formats.engine.file_set import read_set
+
     sources = [_there(document, name) for name in (names if isinstance(names, list) else [names])]
     if len(sources) == 1:
         return read_source(sources[0], _part_options(options))

@@ -13,6 +13,7 @@ from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.loading.dumps import DUMP, dumps_of_ranks
+from torchtrt_viz.loading.graph_captures import with_captures
 from torchtrt_viz.loading.grouping import Grouped
 from torchtrt_viz.loading.inputs import Named
 from torchtrt_viz.loading.merged_ranks import expanded, session_of
@@ -27,7 +28,11 @@ __all__ = ["put_together"]
 
 
 def put_together(
-    found: Grouped, named: Named, options: LoadOptions, engine: str | None
+    found: Grouped,
+    named: Named,
+    options: LoadOptions,
+    engine: str | None,
+    by_hand: Sequence[RankFile] = (),
 ) -> TraceData | SessionData:
     """Make of the files what they are together.
 
@@ -37,6 +42,8 @@ def put_together(
         What the caller named.
     engine
         "dask" makes a lazy session.
+    by_hand
+        Recordings of graphs' captures that the caller named.
 
     Returns
     -------
@@ -52,6 +59,17 @@ def put_together(
     """
     options.report(found.repairs)
     options.warnings.extend(found.notes)
+    if options.graphs:
+        ranks, unused = with_captures(
+            found.ranks,
+            found.others,
+            by_content=not found.manifests,
+            anywhere=named.what == "several",
+        )
+        if by_hand:
+            ranks = [replace(rank, captures=(*rank.captures, *_of_rank(rank, by_hand))) for rank in ranks]
+        options.warnings.extend(unused)
+        found = replace(found, ranks=tuple(ranks))
     single = None if engine is not None or found.manifests else _single(found)
     if single is not None:
         trace = _one(single, found, options)
@@ -71,6 +89,12 @@ def put_together(
         paths=named.labels,
         other_files=[source.name for source in (*found.others, *found.records)],
     )
+
+
+def _of_rank(replay: RankFile, captures: Sequence[RankFile]) -> list[RankFile]:
+    if replay.what in ("capture", DUMP):
+        return []
+    return [one for one in captures if None in (one.rank, replay.rank) or one.rank == replay.rank]
 
 
 def _single(found: Grouped) -> RankFile | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.engine.file_set import group_sets
+from torchtrt_viz.formats.engine.files import group_sets
 from torchtrt_viz.formats.io.source import Source, folder_of
 from torchtrt_viz.formats.session.manifest import Manifest
 from torchtrt_viz.loading.copies import without_copies

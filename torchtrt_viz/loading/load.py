@@ -17,16 +17,21 @@ from torchtrt_viz.formats.io.progress import Progress, watching
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source, archive_kind
 from torchtrt_viz.loading.capture_folder import load_capture
 from torchtrt_viz.loading.collection import put_together
+from torchtrt_viz.loading.graph_captures import as_captures
 from torchtrt_viz.loading.grouping import group
 from torchtrt_viz.loading.identify import identify
 from torchtrt_viz.loading.inputs import Input, Named, open_inputs, open_record
 from torchtrt_viz.loading.merged_ranks import session_of
+from torchtrt_viz.loading.rank_files import RankFile, recordings
 from torchtrt_viz.loading.reading import read_source
 from torchtrt_viz.loading.unwrapping import unwrapped
+from torchtrt_viz.loading.with_graphs import with_graphs
 from torchtrt_viz.model.session_data import SessionData
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["load_data"]
+
+_CAPTURES = "traces of graphs' captures, or a folder of them; False to join none"
 
 
 def load_data(
@@ -37,6 +42,7 @@ def load_data(
     strict: bool = False,
     progress: Progress | bool | None = None,
     engine: str | None = None,
+    graphs: Input | Iterable[Input] | bool | None = None,
 ) -> TraceData | SessionData:
     """Read what is there; parameters and errors are those of :func:`torchtrt_viz.load`."""
     if format is not None and format not in FORMATS:
@@ -45,7 +51,10 @@ def load_data(
         raise OptionError("engine", engine, "'dask' or None")
     with watching(progress) as watch:
         named = open_inputs(path_or_paths, watch)
-        options = LoadOptions(strict=strict, etrecord=open_record(etrecord), progress=watch)
+        options = LoadOptions(
+            strict=strict, etrecord=open_record(etrecord), progress=watch, graphs=graphs is not False
+        )
+        by_hand = [] if graphs is None or isinstance(graphs, bool) else _captures(graphs, options)
         document = _capture(named) if format is None and engine is None else None
         if document is not None:
             return load_capture(document, options)
@@ -53,9 +62,24 @@ def load_data(
             source = named.files[0].source
             if format is not None or not _is_archive(source):
                 trace = read_source(source, options, format)
-                return session_of(trace, list(named.labels), options) or trace
+                session = session_of(trace, list(named.labels), options)
+                return session or with_graphs(trace, recordings(by_hand, options), options)
         found = group(identify(named.files, format))
-        return put_together(found, named, options, engine)
+        return put_together(found, named, options, engine, by_hand)
+
+
+def _captures(named: Input | Iterable[Input], options: LoadOptions) -> list[RankFile]:
+    """Return the recordings of captures that the caller named: every trace among the files is one."""
+    try:
+        files = open_inputs(named).files
+    except OptionError as error:
+        raise OptionError("graphs", named, _CAPTURES) from error
+    found = group(identify(files, None))
+    out = as_captures((rank for rank in found.ranks if rank.state != "missing"), found.others)
+    if not out:
+        raise OptionError("graphs", named, _CAPTURES)
+    options.warnings.extend(found.notes)
+    return out
 
 
 def _is_archive(source: Source) -> bool:

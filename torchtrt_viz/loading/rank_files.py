@@ -7,21 +7,26 @@ of the prefill workers and rank 0 of the decode workers are two ranks.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.engine.file_set import read_set
 from torchtrt_viz.formats.io.options import LoadOptions
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.kineto.rank_header import RankHeader
 from torchtrt_viz.formats.session.manifest import RANK_META, parse_rank_meta
 from torchtrt_viz.formats.session.rank_names import RankName
+from torchtrt_viz.graphs.batch import captured_in_file
 from torchtrt_viz.loading.reading import read_source
+from torchtrt_viz.loading.with_graphs import with_graphs
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["RAW_TRACE", "RankFile", "fields_of", "identity_of", "read_archive_meta"]
+if TYPE_CHECKING:
+    from torchtrt_viz.graphs.join import Capture
+
+__all__ = ["RAW_TRACE", "RankFile", "fields_of", "identity_of", "read_archive_meta", "recordings"]
 
 RAW_TRACE = "raw/trace.json"
 
@@ -54,6 +59,10 @@ class RankFile:
         Loader that reads it; "engine set" for the files in `members`.
     archive
         Archive of this package's layout that holds it.
+    batch, mode
+        Batch size and mode, where it records the capture of graphs and something states them.
+    captures
+        Recordings of the captures of the graphs that it may replay.
     """
 
     source: Source | None
@@ -81,6 +90,9 @@ class RankFile:
     stop_unix_ns: int | None = None
     cut_at_start: tuple[str, ...] = ()
     cut_at_stop: tuple[str, ...] = ()
+    batch: int | None = None
+    mode: str | None = None
+    captures: tuple[RankFile, ...] = ()
 
     @property
     def key(self) -> tuple[str | None, str | None, str | None, str | None, int | None]:
@@ -97,6 +109,9 @@ class RankFile:
         """
         options = replace(options, rank=self.rank, warnings=[])
         if self.members:
+            # slow to import: many modules, which other traces do not need
+            from torchtrt_viz.formats.engine.file_set import read_set
+
             trace = read_set([member.local() for member in self.members], options)
         elif self.source is None:
             raise TraceFormatError(
@@ -127,7 +142,39 @@ class RankFile:
             "stage": self.stage,
         }
         trace.meta.update({key: value for key, value in found.items() if value is not None})
-        return trace
+        return with_graphs(trace, recordings(self.captures, options), options)
+
+
+@dataclass(frozen=True)
+class _Recording:
+    """A recording of captures that is read when it is wanted."""
+
+    file: RankFile
+    options: LoadOptions
+
+    @property
+    def name(self) -> str:
+        return self.file.path
+
+    @property
+    def batch(self) -> int | None:
+        return (
+            captured_in_file(self.file.path.rpartition("/")[2])
+            if self.file.batch is None
+            else self.file.batch
+        )
+
+    @property
+    def mode(self) -> str | None:
+        return self.file.mode
+
+    def read(self) -> TraceData:
+        return self.file.load(replace(self.options, graphs=False, progress=None))
+
+
+def recordings(captures: Iterable[RankFile], options: LoadOptions) -> list[Capture]:
+    """Return recordings of captures as a replay is joined with them."""
+    return [_Recording(capture, options) for capture in captures]
 
 
 def identity_of(meta: dict[str, Any]) -> dict[str, Any]:

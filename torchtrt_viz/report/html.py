@@ -17,6 +17,7 @@ from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.model.trace_data import TraceData
 from torchtrt_viz.report.columns import duration
 from torchtrt_viz.report.document import document, table_section, timeline
+from torchtrt_viz.report.graph_tables import gpu_first, launches
 from torchtrt_viz.report.markup import escape, facts
 from torchtrt_viz.report.meta import known_facts, warnings_of
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
@@ -55,6 +56,10 @@ def page(
         frame = TABLES[name](trace)
         if name == "summary":
             frame = _without_folders(frame)
+        elif name == "graphs":
+            frame = launches(frame)
+        elif name == "operators":
+            frame = gpu_first(frame)
         if name == "questions":
             sections.append(_questions(frame))
         elif len(frame):

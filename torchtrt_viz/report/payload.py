@@ -42,6 +42,7 @@ ARG_KEYS = frozenset(
         *("Out split size", "op_type", "op_types", "module", "module_path", "nodes", "instruction"),
         *("delegate_id", "delegate_debug_id", "debug_handle", "engine", "layer_type", "precision"),
         *("formats", "shape", "shapes", "calls", "percent"),
+        *("recovered", "graph", "batch", "mode", "ambiguous"),
     }
 )
 

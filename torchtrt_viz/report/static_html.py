@@ -13,6 +13,7 @@ import numpy as np
 from torchtrt_viz.analysis.catalogue import Table, shown_in
 from torchtrt_viz.analysis.core.humanize import count
 from torchtrt_viz.report.columns import duration, one_line, show
+from torchtrt_viz.report.graph_tables import gpu_first
 from torchtrt_viz.report.markup import escape
 from torchtrt_viz.report.meta import warnings_of
 from torchtrt_viz.scene.scene import Scene
@@ -155,6 +156,8 @@ def _top(trace: TraceData, table: Table, rows: int) -> pd.DataFrame | None:
     frame = table(trace)
     if frame.empty:
         return None
+    if table.schema.name == "operators":
+        frame = gpu_first(frame)
     kept = [column for column in table.brief if not frame[column].isna().all()]
     return frame[kept].head(rows)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -10,10 +11,10 @@ from types import ModuleType
 from typing import Any
 
 from torchtrt_viz._native import native
-from torchtrt_viz.errors import CompatibilityError, MissingDependencyError, TorchTrtVizError
+from torchtrt_viz.errors import CompatibilityError, MissingDependencyError
 from torchtrt_viz.runtime.tensorrt_libraries import point_to_libraries
 
-__all__ = ["capture_module", "loaded_torch", "versions"]
+__all__ = ["capture_module", "executorch_mismatch", "loaded_torch", "recorded_build", "versions"]
 
 
 @cache
@@ -25,28 +26,23 @@ def capture_module() -> ModuleType:
     MissingDependencyError
         Without executorch.
     CompatibilityError
-        When another executorch is installed than the extension was built with: its C++ classes differ in
-        layout from version to version, and a mismatch crashes instead of failing.
+        When another minor version of executorch is installed than the extension was built with: its C++
+        classes differ in layout from one to the next, and a mismatch crashes instead of failing.
     TorchTrtVizError
         When the extension was not built.
     """
     if find_spec("executorch") is None:
         raise MissingDependencyError("executorch", "capture", "load and run programs")
-    try:
-        module = native("capture")
-    except TorchTrtVizError as error:
-        built = _recorded_build()
-        if built is not None:
-            _compare(built)
-        raise error
-    _compare(module.built_with())
+    _check_executorch(recorded_build())  # before anything of the other version is loaded
+    module = native("capture")
+    _check_executorch(module.built_with())
     if module.TENSORRT_ENGINE:
         point_to_libraries()
     return module
 
 
-def _recorded_build() -> dict[str, str] | None:
-    """Versions written beside the extension when it was built, for when it cannot even be loaded."""
+def recorded_build() -> dict[str, str]:
+    """Return the versions that were written beside the extension when it was built; empty without any."""
     import json
     from pathlib import Path
 
@@ -55,24 +51,34 @@ def _recorded_build() -> dict[str, str] | None:
 
     path = Path(next(iter(package.__path__))) / "built_with.json"
     if not path.is_file():
-        return None
+        return {}
     found: dict[str, str] = json.loads(path.read_text())
     return found
 
 
-def _compare(built: dict[str, str]) -> None:
+def executorch_mismatch(built: Mapping[str, str]) -> CompatibilityError | None:
+    """Return what to raise where the installed executorch is not of the minor version that was built with."""
     wanted = built.get("executorch", "")
     try:
         installed = version("executorch")
     except PackageNotFoundError:
-        return
-    if wanted and _release(wanted) != _release(installed):
-        raise CompatibilityError("executorch", wanted, installed)
+        return None
+    if not wanted or _minor(wanted) == _minor(installed):
+        return None
+    fitting = f"=={_minor(wanted)}.*"
+    reason = "another minor version has other C++ classes"
+    return CompatibilityError("executorch", wanted, installed, fitting, reason)
 
 
-def _release(text: str) -> str:
-    """Version without its local part ("1.5.1+cpu" is 1.5.1 built for another machine)."""
-    return text.split("+", 1)[0]
+def _check_executorch(built: Mapping[str, str]) -> None:
+    mismatch = executorch_mismatch(built)
+    if mismatch is not None:
+        raise mismatch
+
+
+def _minor(text: str) -> str:
+    """Return "1.5" of "1.5.1+cpu": releases of one minor version have one ABI."""
+    return ".".join(text.split("+", 1)[0].split(".")[:2])
 
 
 def loaded_torch() -> Any | None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
 from functools import cache
 from pathlib import Path
 
-from torchtrt_viz.errors import CaptureError, MissingDependencyError
+from torchtrt_viz.errors import CaptureError, CompatibilityError, MissingDependencyError
 from torchtrt_viz.runtime.modules import capture_module
 from torchtrt_viz.runtime.torchtrt_takeover import guard
 
-__all__ = ["load_torch_ops"]
+__all__ = ["OLDEST_TORCH", "load_torch_ops"]
 
 _LIBRARY = "libtorchtrt_viz_torch_ops.so"
+#: The first release whose C interface has all that the operators call (``capture_ext/torch_ops``).
+OLDEST_TORCH = (2, 10)
 
 
 @cache
@@ -29,28 +33,39 @@ def load_torch_ops() -> Path:
     MissingDependencyError
         Without torch or executorch.
     CompatibilityError
-        When another executorch is installed than the extension was built with.
+        When torch is older than 2.10, or another executorch is installed than the extension was built with.
     CaptureError
-        When the library was not built, or torch cannot load it.
+        When the library is not there, or cannot be loaded.
     """
     try:
-        import torch
+        import torch  # optional, and slow to import
     except ImportError as error:
         raise MissingDependencyError("torch", "capture", "load the torch operators") from error
-    module = capture_module()
-    path = Path(str(module.__file__)).parent / "lib" / _LIBRARY
-    if not path.is_file():
-        raise CaptureError(
-            f"{path} does not exist: the extension was built without torch; reinstall torchtrt-viz where "
-            "torch is installed"
-        )
+    path = Path(str(capture_module().__file__)).parent / "lib" / _LIBRARY
     try:
         torch.ops.load_library(str(path))
+        why = _why_undefined(path)
     except OSError as error:
-        built = module.built_with().get("torch", "another version")
         raise CaptureError(
-            f"torch {torch.__version__} cannot load {path.name}, which was built with torch {built}: {error}"
+            f"the torch operators cannot be loaded: {error}. Reinstall the package: "
+            "pip install --force-reinstall --no-deps --no-cache-dir torchtrt-viz"
         ) from error
-
+    if why is not None:
+        raise _undefined(why, str(torch.__version__))
     guard(torch, str(path))
     return path
+
+
+def _why_undefined(path: Path) -> str | None:
+    """Ask the library why it has not defined its operators; None when it has."""
+    ask = ctypes.CDLL(str(path)).torchtrt_viz_torch_ops_error
+    ask.restype = ctypes.c_char_p
+    said: bytes | None = ask()
+    return None if said is None else said.decode(errors="replace")
+
+
+def _undefined(why: str, installed: str) -> CaptureError | CompatibilityError:
+    release = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
+    if release and release < OLDEST_TORCH:
+        return CompatibilityError("torch", "", installed, ">=" + ".".join(map(str, OLDEST_TORCH)), why)
+    return CaptureError(f"torch {installed} does not take the operators of torchtrt_viz: {why}")

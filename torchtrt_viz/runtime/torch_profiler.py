@@ -37,7 +37,7 @@ _PHASES = {"NONE": "wait", "WARMUP": "warmup"}
 _warmed = False
 
 
-def _profiler_module(extra: str) -> Any:
+def _profiler_module(extra: str | None) -> Any:
     try:
         import torch.profiler  # optional, and slow to import
     except ImportError as error:
@@ -45,7 +45,7 @@ def _profiler_module(extra: str) -> Any:
     return torch.profiler
 
 
-def check_activities(names: Iterable[str], extra: str, where: str = "") -> tuple[str, ...]:
+def check_activities(names: Iterable[str], extra: str | None, where: str = "") -> tuple[str, ...]:
     """Return the activities if this torch records all of them here.
 
     Parameters
@@ -53,7 +53,8 @@ def check_activities(names: Iterable[str], extra: str, where: str = "") -> tuple
     names
         In lower case.
     extra
-        The extra of this package that installs torch, for the message where there is none.
+        The extra of this package that installs torch, for the message where there is none; None for the
+        torch of somebody else's engine.
     where
         What the message adds about the place.
 
@@ -72,7 +73,7 @@ def check_activities(names: Iterable[str], extra: str, where: str = "") -> tuple
     return wanted
 
 
-def warm_up(extra: str = "capture") -> None:
+def warm_up(extra: str | None = "capture") -> None:
     """Do now what the first start of a profiler in a process would do in the middle of work (1 to 6 s)."""
     global _warmed
     profiler = _profiler_module(extra)

@@ -10,6 +10,7 @@ setters reach our engines too: there is one switch, whoever was loaded first.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -83,35 +84,56 @@ def _hand_on(torch: Any, held: dict[str, Any]) -> None:
     operators.set_profile_execution(bool(held["execution"]))
 
 
-class _Both:
-    """A setter of another library that sets ours as well; everything else of it is as it was."""
+class _Setter:
+    """A setter of ``torch.ops.tensorrt`` with something of ours around the call; the rest is as it was."""
 
     def __init__(self, packet: Any, setting: str) -> None:
         self.packet = packet
         self._setting = setting
 
-    def __call__(self, value: Any) -> None:
-        self.packet(value)
-        native("capture").set_profile(**{self._setting: value})
-
     def __getattr__(self, name: str) -> Any:
         return getattr(self.packet, name)
 
 
+class _Both(_Setter):
+    """A setter of another library that sets ours as well."""
+
+    def __call__(self, value: Any) -> None:
+        self.packet(value)
+        native("capture").set_profile(**{self._setting: value})
+
+
+class _Refusing(_Setter):
+    """A setter of ours that refuses a value with ValueError, whatever torch makes of an operator's failure.
+
+    torch 2.15 makes a RuntimeError of it, with its own trace behind the message.
+    """
+
+    def __call__(self, *arguments: Any, **named: Any) -> None:
+        try:
+            self.packet(*arguments, **named)
+        except RuntimeError as error:
+            refused = re.search(r"option 'profile [^\n]*", str(error))
+            if refused is None:
+                raise
+            raise ValueError(refused[0]) from error
+
+
 def _mirror(torch: Any) -> None:
+    """Put our part around the setters that are defined now."""
     namespace = torch.ops.tensorrt
-    if torch.ops.torchtrt_viz.profile_ops_are_ours():
-        return
+    kind = _Refusing if torch.ops.torchtrt_viz.profile_ops_are_ours() else _Both
     for setting in _SETTINGS:
         packet = getattr(namespace, f"set_profile_{setting}", None)
-        if packet is not None and not isinstance(packet, _Both):
-            setattr(namespace, f"set_profile_{setting}", _Both(packet, setting))
+        if packet is not None and not isinstance(packet, kind):
+            bare = packet.packet if isinstance(packet, _Setter) else packet
+            setattr(namespace, f"set_profile_{setting}", kind(bare, setting))
 
 
 def theirs(torch: Any, name: str) -> Any:
     """Return an operator of the other library alone, without ours behind it."""
     found = getattr(torch.ops.tensorrt, name)
-    return found.packet if isinstance(found, _Both) else found
+    return found.packet if isinstance(found, _Setter) else found
 
 
 class _Loading(Loader):

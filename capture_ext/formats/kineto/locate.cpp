@@ -6,7 +6,7 @@
 namespace torchtrt_viz::kineto {
 namespace {
 
-constexpr int kTries = 8;
+constexpr int kBoundaries = 8;  // up to which a damaged event is tried to be read
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Located locate_event(const char* p, const char* end, bool last, Mender& mender, 
   MendOptions options;
   options.trust_quotes = false;
   const char* limit = p;
-  for (int i = 0; i < kTries && limit != end; ++i) {
+  for (int i = 0; i < kBoundaries && limit != end; ++i) {
     const char* const boundary = next_boundary(i == 0 ? p : limit + 1, end);
     if (boundary == nullptr && !last) return Located::need_more;
     limit = boundary == nullptr ? end : boundary;

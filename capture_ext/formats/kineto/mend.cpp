@@ -12,7 +12,7 @@
 namespace torchtrt_viz::kineto {
 namespace {
 
-constexpr std::ptrdiff_t kLongestKey = 256;  // a key further away is not what follows a string
+constexpr std::ptrdiff_t kKeyReach = 256;  // a key further away is not what follows a string
 constexpr std::size_t kLongestNumber = 1000;
 
 void append_escaped(std::string& out, unsigned char byte) {
@@ -79,7 +79,7 @@ std::size_t depth_of(const char* p, const char* end, std::size_t limit) {
 bool Mender::key_follows(const char* p) const {
   p = skip_space(p, end_);
   if (p == end_ || *p != '"') return false;
-  const char* const limit = std::min(end_, p + kLongestKey);
+  const char* const limit = std::min(end_, p + kKeyReach);
   p = std::find(p + 1, limit, '"');
   if (p == limit) return false;
   p = skip_space(p + 1, end_);

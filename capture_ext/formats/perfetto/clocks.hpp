@@ -15,6 +15,10 @@
 
 namespace torchtrt_viz::perfetto {
 
+// Times beyond this, or before zero, can only come from a damaged file; what is within leaves room for
+// differences, which are times themselves once the trace begins at zero.
+inline constexpr std::int64_t kLargestTime = std::int64_t{1} << 62;
+
 class Clocks {
  public:
   struct Reading {

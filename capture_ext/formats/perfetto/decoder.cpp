@@ -9,9 +9,6 @@
 namespace torchtrt_viz::perfetto {
 namespace {
 
-// Times beyond this, or before zero, can only come from a damaged file; what is within leaves room for
-// differences, which are times themselves once the trace begins at zero.
-constexpr std::int64_t kLargestTime = std::int64_t{1} << 62;
 constexpr std::size_t kLongestMetadata = 256 << 20;
 
 // The fields of a packet that are used, gathered before any is acted on: their order in it is free.

@@ -6,13 +6,13 @@
 #include <limits>
 #include <optional>
 
+#include "formats/perfetto/clocks.hpp"
 #include "formats/perfetto/fields.hpp"
 #include "formats/perfetto/protobuf.hpp"
 
 namespace torchtrt_viz::perfetto {
 namespace {
 
-constexpr std::int64_t kLargestTime = std::int64_t{1} << 62;
 // Attributes of a kernel are written once and referred to by many small packets.
 constexpr std::size_t kMostAttributes = 16;
 // Interned strings of a file are numbered from 1 on: numbers of this end are for strings of the table.

@@ -4,11 +4,12 @@
 //
 //   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I capture_ext
 //     capture_ext/tests/fuzz/engine.cpp capture_ext/formats/engine/*.cpp capture_ext/formats/io/*.cpp
-//     -lsimdjson -o fuzz_engine
+//     -isystem $SIMDJSON $SIMDJSON/simdjson.cpp -o fuzz_engine
 //   mkdir -p seeds found && cp ../shared/cases/trex/*.graph.json seeds/
 //   ./fuzz_engine -max_total_time=3600 -max_len=16384 -timeout=10 -rss_limit_mb=1024 found seeds
 //
-// (one line each).
+// (one line each). SIMDJSON is the folder of simdjson.h and simdjson.cpp, where pysimdjson is installed:
+// `python -c 'import simdjson; print(*simdjson.__path__)'`.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

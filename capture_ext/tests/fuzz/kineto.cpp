@@ -5,12 +5,14 @@
 //
 //   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I capture_ext
 //     capture_ext/tests/fuzz/kineto.cpp capture_ext/formats/kineto/*.cpp capture_ext/formats/io/*.cpp
-//     capture_ext/columns/nesting.cpp -lsimdjson -o fuzz_kineto
+//     capture_ext/columns/nesting.cpp -isystem $SIMDJSON $SIMDJSON/simdjson.cpp -o fuzz_kineto
 //   mkdir -p seeds found && cp ../shared/cases/kineto*/*.json seeds/
 //   ./fuzz_kineto -max_total_time=3600 -max_len=20000 -timeout=10 -rss_limit_mb=1024
 //     -dict=capture_ext/tests/fuzz/kineto.dict found seeds
 //
-// (one line each). `-print_final_stats=1 -print_coverage=1` says what was executed and covered.
+// (one line each). SIMDJSON is the folder of simdjson.h and simdjson.cpp, where pysimdjson is installed:
+// `python -c 'import simdjson; print(*simdjson.__path__)'`. `-print_final_stats=1 -print_coverage=1` says
+// what was executed and covered.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -13,6 +13,7 @@ from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting, thread_count
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, in_ns, measured, strings
+from torchtrt_viz.analysis.device.graph_table import graphs
 from torchtrt_viz.analysis.device.operator_tables import device_coverage
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
@@ -112,6 +113,18 @@ def summary(trace: TraceData) -> pd.DataFrame:
             f"{found['device_unexplained_pct']:.3g} % of the durations of all work"
             if found["device_unexplained_pct"] is not None
             else "",
+        )
+
+    replays = graphs(trace)
+    if len(replays):
+        add("gpu", "launches of graphs", len(replays), "calls", "each runs many kernels")
+        add("gpu", "work of graphs", int(replays["gpu_ns"].sum()), "ns", "sum of durations")
+        add(
+            "gpu",
+            "kernels of graphs without an operator",
+            int(replays["none"].sum()),
+            "kernels",
+            replays.attrs["coverage"],
         )
 
     calls = delegate_calls(trace)

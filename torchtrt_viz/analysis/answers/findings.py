@@ -15,11 +15,13 @@ from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.humanize import count, duration
 from torchtrt_viz.analysis.core.intervals import length, merge
-from torchtrt_viz.analysis.core.links import launches
+from torchtrt_viz.analysis.core.links import launches, operator_rows, operators_of
 from torchtrt_viz.analysis.core.masks import among, codes, ends, ints, measured
+from torchtrt_viz.analysis.core.recovered import recovered
 from torchtrt_viz.analysis.core.steps import iteration_of, iterations
 from torchtrt_viz.analysis.core.tables import floats, records
 from torchtrt_viz.analysis.core.waiting import wait_mask
+from torchtrt_viz.analysis.device.graph_table import graphs
 from torchtrt_viz.analysis.device.idle import idle_causes
 from torchtrt_viz.analysis.device.launch import launch_delays, launch_stats
 from torchtrt_viz.analysis.device.operator_tables import device_coverage, kernels, operators
@@ -231,6 +233,11 @@ def _unexplained(trace: TraceData) -> Iterator[Finding]:
         if not linked.any()
         else "it was launched outside operators, or its launch is not in the trace"
     )
+    replays = graphs(trace)
+    left = int((replays["gpu_ns"] * (1 - replays["matched_gpu_pct"] / 100.0)).sum()) if len(replays) else 0
+    if left:
+        reasons = replays["note"].dropna()
+        why = f"{duration(left)} of it is work of launches of graphs ({reasons.iloc[0]})"
     yield Finding(
         f"No operator explains {duration(found['device_unexplained_ns'])} of "
         f"{duration(found['device_ns'])} of device work ({pct:.3g} % of the sum of durations): {why}.",
@@ -241,6 +248,37 @@ def _unexplained(trace: TraceData) -> Iterator[Finding]:
         "trace.kernels(by='operator')",
         "record operators and runtime calls too (CPU activity); for CUDA graphs load the trace of their "
         "capture as well",
+    )
+
+
+def _graphs(trace: TraceData) -> Iterator[Finding]:
+    """Say which operator leads inside graphs, where their captures tell."""
+    found = recovered(trace)
+    if found is None:
+        return
+    work, linked = device_work(trace), launches(trace)
+    owner = operators_of(trace, linked, operator_rows(trace))
+    inside = (owner >= 0) & found.rows[owner]
+    whole = int(work.dur.sum())
+    if not inside.any() or not whole:
+        return
+    used, part = np.unique(codes(trace.spans["name"])[owner[inside]], return_inverse=True)
+    lead = leader(part.reshape(-1), work.dur[inside], iteration_of(trace)[work.row[inside]], len(used))
+    if not lead.certain:
+        return
+    table = graphs(trace)
+    row = operators(trace, sort="device_graph_ns", top=1).iloc[0]
+    share = int(row["device_graph_ns"]) / whole
+    yield Finding(
+        f"Inside graphs {row['name']} takes {duration(row['device_graph_ns'])} of {duration(whole)} of "
+        f"device work ({_pct(share)}), in {count(int(row['graph_calls']), 'replayed call')}. "
+        f"{table.attrs['coverage']}",
+        float(min(int(row["device_graph_ns"]), length(work.busy()))),
+        share,
+        "the sum of all device work",
+        "gpu",
+        "trace.operators(sort='device_graph_ns')",
+        "see its shapes and modules: trace.kernels(by=('operator', 'shape', 'module'))",
     )
 
 
@@ -486,6 +524,7 @@ _LOOKS: tuple[Callable[[TraceData], Iterator[Finding]], ...] = (
     _exposed,
     _kernels,
     _unexplained,
+    _graphs,
     _launches,
     _waiting,
     _operators,

@@ -19,10 +19,16 @@ OPERATORS = FrameSchema(
     "operators",
     (
         text("name", "name of the operator; after it one column per entry of `by` (missing: not recorded)"),
-        count("calls", "number of calls"),
+        count("calls", "number of calls on the host; 0 for an operator that only graphs ran"),
         count(
             "nested_calls",
             "of these, calls inside another call of the same row on the same thread (recursion)",
+        ),
+        count(
+            "graph_calls",
+            "number of calls that launches of graphs replayed, as the graphs' capture tells: they ran on the "
+            "device and not on the host; NA where nothing was recovered of a capture",
+            "Int64",
         ),
         ns(
             "total_ns",
@@ -41,8 +47,8 @@ OPERATORS = FrameSchema(
         ),
         ns("mean_ns", "inclusive host time of one call, mean", "float64", title="host mean"),
         ns("median_ns", "inclusive host time of one call, median", "float64", title="host median"),
-        ns("min_ns", "inclusive host time of one call, least", title="host min"),
-        ns("max_ns", "inclusive host time of one call, most", title="host max"),
+        ns("min_ns", "inclusive host time of one call, least; NA without calls", "Int64", title="host min"),
+        ns("max_ns", "inclusive host time of one call, most; NA without calls", "Int64", title="host max"),
         ns(
             "device_total_ns",
             "sum of the durations of device work launched inside these calls, nested calls not counted "
@@ -55,6 +61,12 @@ OPERATORS = FrameSchema(
             "the part of it launched by these calls themselves, not through an inner operator; NA as above",
             "Int64",
             title="GPU work launched",
+        ),
+        ns(
+            "device_graph_ns",
+            "the part of device_self_ns that launches of graphs ran; NA where nothing was recovered",
+            "Int64",
+            title="GPU work in graphs",
         ),
     ),
     "one row per operator on the host, by name",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +13,26 @@ from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.cache import kept
 from torchtrt_viz.analysis.core.device_work import INPUTS, DeviceWork, device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting
-from torchtrt_viz.analysis.core.masks import among, ints, measured
+from torchtrt_viz.analysis.core.masks import among, ints, measured, names_matching
+from torchtrt_viz.analysis.core.recovered import recovered
 from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["Launches", "launches", "operators_of"]
+__all__ = [
+    "GRAPH_LAUNCH",
+    "Launches",
+    "calling_parent",
+    "launches",
+    "of_graphs",
+    "operator_rows",
+    "operators_of",
+]
 
 Ints = NDArray[np.int64]
 
+
+GRAPH_LAUNCH = re.compile(r"GraphLaunch")
+"""Names of the calls that launch a CUDA or HIP graph."""
 
 _INPUTS = {
     "spans": (*INPUTS["spans"], "correlation"),
@@ -78,14 +92,44 @@ def _launches(trace: TraceData, work: DeviceWork) -> Launches:
     return Launches(work, host)
 
 
+def operator_rows(trace: TraceData, kinds: Iterable[str] = ("operator",)) -> NDArray[np.bool_]:
+    """Say for each span whether it is a call of these kinds, on the host or recovered for a graph."""
+    spans = trace.spans
+    out: NDArray[np.bool_] = among(spans["domain"], ("host",)) & measured(trace)
+    graphs = recovered(trace)
+    if graphs is not None:
+        out = out | graphs.rows
+    return out & among(spans["kind"], kinds)
+
+
+def calling_parent(trace: TraceData) -> Ints:
+    """Return the row around every span: on its thread, and for what was recovered for a graph its launch."""
+    parent = host_nesting(trace).parent
+    graphs = recovered(trace)
+    if graphs is None:
+        return parent
+    return np.where(graphs.root, graphs.launch, parent)
+
+
+def of_graphs(trace: TraceData, found: Launches) -> NDArray[np.bool_]:
+    """Say for each piece of device work whether the launch of a graph ran it."""
+    is_graph = names_matching(trace.spans["name"], GRAPH_LAUNCH) & among(trace.spans["domain"], ("host",))
+    return (found.host >= 0) & is_graph[found.host]
+
+
 def operators_of(trace: TraceData, found: Launches, is_operator: NDArray[np.bool_]) -> Ints:
     """Return for every piece of device work the row of the innermost operator that launched it, -1 unknown.
 
     That is the operator around the launching call; where the call is not in the trace, the operator with
-    the same external id.
+    the same external id. Work of a graph is of the operator that was recovered from the graph's capture.
     """
-    above = nearest(host_nesting(trace).parent, is_operator)
+    above = nearest(calling_parent(trace), is_operator)
     out = np.where(found.host >= 0, above[found.host], -1)
+    graphs = recovered(trace)
+    if graphs is not None:
+        owner = graphs.owner[found.work.row]
+        known = owner >= 0
+        out[known] = np.where(is_operator[owner[known]], owner[known], above[owner[known]])
     missing = out < 0
     if missing.any():
         external = filled(trace.spans["external_id"])

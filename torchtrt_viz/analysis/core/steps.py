@@ -11,6 +11,7 @@ from torchtrt_viz.analysis.core.ancestry import outermost
 from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, ints, measured, strings
+from torchtrt_viz.analysis.core.recovered import recovered
 from torchtrt_viz.analysis.core.tables import text
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.optional_ints import filled
@@ -92,7 +93,8 @@ def iteration_of(trace: TraceData) -> Ints:
     """Return the number of the iteration that each span belongs to, -1 for none.
 
     What the loader recorded holds; otherwise a host span belongs to the iteration during which it began
-    (on whatever thread), and device work to the iteration of the call that launched it.
+    (on whatever thread), and device work to the iteration of the call that launched it, like what was
+    recovered for the launch of a graph.
 
     Examples
     --------
@@ -115,6 +117,10 @@ def iteration_of(trace: TraceData) -> Ints:
     found = launches(trace)
     known = found.host >= 0
     out[found.work.row[known]] = out[found.host[known]]
+    graphs = recovered(trace)
+    if graphs is not None:
+        launched = graphs.launch >= 0
+        out[launched] = out[graphs.launch[launched]]
     return out
 
 

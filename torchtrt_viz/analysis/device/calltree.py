@@ -10,11 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.columns.by_name import CALL_TREE, FLAME_GRAPH, FOLDED_STACKS
+from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.groups import exact_sums
 from torchtrt_viz.analysis.core.host_threads import exclusive_times, os_threads
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, choice, codes, measured
+from torchtrt_viz.analysis.core.recovered import Recovered, recovered
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.schema import KINDS
@@ -47,7 +49,8 @@ def call_tree(
     ----------
     value
         ``host``: host time; ``gpu``: the durations of the device work that was launched, so that the tree
-        shows which code the device works for.
+        shows which code the device works for. Work of graphs stands below what was recovered of their
+        capture, and that below the launch.
     kinds
         Kinds of host spans to keep; None: all.
     by_thread
@@ -77,9 +80,15 @@ def call_tree(
             if kind not in KINDS:
                 raise OptionError("kinds", kind, "some of " + ", ".join(KINDS))
         mask &= among(spans["kind"], wanted)
+        kinds = wanted
     rows = np.flatnonzero(mask)
     parent, own = exclusive_times(trace, mask)
-    node_of, nodes = _merge(trace, rows, parent, by_thread, by_step)
+    track = os_threads(trace)[spans["track"].to_numpy()]
+    graphs = recovered(trace) if value == "gpu" else None
+    if graphs is not None:
+        mask, parent, track = _through_graphs(trace, graphs, mask, parent, track, kinds)
+        rows = np.flatnonzero(mask)
+    node_of, nodes = _merge(trace, rows, parent, track, by_thread, by_step)
     if value == "host":
         self_ns = exact_sums(node_of[rows], own[rows], len(nodes))
     else:
@@ -87,14 +96,31 @@ def call_tree(
     return nodes.assign(total_ns=_roll_up(nodes, self_ns), self_ns=self_ns)
 
 
+def _through_graphs(
+    trace: TraceData,
+    graphs: Recovered,
+    mask: NDArray[np.bool_],
+    parent: Ints,
+    track: Ints,
+    kinds: Iterable[str] | None,
+) -> tuple[NDArray[np.bool_], Ints, Ints]:
+    """Put what was recovered for graphs below their launches: rows of the tree, their parents and threads."""
+    wanted = graphs.rows if kinds is None else graphs.rows & among(trace.spans["kind"], kinds)
+    above = nearest(graphs.parent, wanted)
+    launch = graphs.launch
+    host = np.where((launch >= 0) & ~mask[launch], parent[launch], launch)
+    out = np.where(wanted, np.where(above >= 0, above, host), parent)
+    lane = np.where(wanted & (launch >= 0), track[launch], track)
+    return mask | wanted, out, lane
+
+
 def _merge(
-    trace: TraceData, rows: Ints, parent: Ints, by_thread: bool, by_step: bool
+    trace: TraceData, rows: Ints, parent: Ints, track: Ints, by_thread: bool, by_step: bool
 ) -> tuple[Ints, pd.DataFrame]:
     """Give every call its node, level by level."""
     spans = trace.spans
     name = codes(spans["name"]).astype(np.int64)
     kind = codes(spans["kind"]).astype(np.int64)
-    track = os_threads(trace)[spans["track"].to_numpy()]
     names = spans["name"].cat.categories.to_numpy(dtype=object)
     steps = np.flatnonzero(among(spans["kind"], ("step",)))
     if len(steps) and not by_step:
@@ -171,6 +197,12 @@ def _launched(trace: TraceData, node_of: Ints, parent: Ints, mask: NDArray[np.bo
     host = found.host
     # the launching call itself may have been left out of the tree
     place = np.where(host >= 0, np.where(mask[np.maximum(host, 0)], host, parent[np.maximum(host, 0)]), -1)
+    graphs = recovered(trace)
+    if graphs is not None:
+        owner = graphs.owner[work.row]
+        above = nearest(graphs.parent, mask & graphs.rows)[owner]
+        owner = np.where((owner >= 0) & ~mask[owner], above, owner)
+        place = np.where(owner >= 0, owner, place)
     known = place >= 0
     return exact_sums(node_of[place[known]], work.dur[known], size)
 

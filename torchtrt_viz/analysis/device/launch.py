@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -12,7 +10,7 @@ from torchtrt_viz.analysis.columns.device import GRAPH_LAUNCHES, LAUNCH_DELAYS, 
 from torchtrt_viz.analysis.core.device_work import CLASSES
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.launch_calls import launch_calls
-from torchtrt_viz.analysis.core.links import launches
+from torchtrt_viz.analysis.core.links import GRAPH_LAUNCH, launches
 from torchtrt_viz.analysis.core.masks import codes, ints, names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, order
 from torchtrt_viz.errors import OptionError
@@ -22,8 +20,6 @@ from torchtrt_viz.model.trace_data import TraceData
 __all__ = ["graph_launches", "launch_delays", "launch_stats"]
 
 Ints = NDArray[np.int64]
-
-_GRAPH = re.compile(r"GraphLaunch")
 
 
 @returns(LAUNCH_DELAYS)
@@ -48,7 +44,7 @@ def launch_delays(trace: TraceData) -> pd.DataFrame:
     work, host = found.work, calls.host
     spans = trace.spans
     start, dur = ints(spans["start_ns"]), spans["dur_ns"].to_numpy()
-    graph = names_matching(spans["name"], _GRAPH)
+    graph = names_matching(spans["name"], GRAPH_LAUNCH)
     row = work.row[calls.first]
     begin = work.start[calls.first]
     names = spans["name"].array
@@ -139,7 +135,7 @@ def graph_launches(trace: TraceData) -> pd.DataFrame:
     """
     spans = trace.spans
     found = launches(trace)
-    is_graph = names_matching(spans["name"], _GRAPH) & (strings(spans["domain"]) == "host")
+    is_graph = names_matching(spans["name"], GRAPH_LAUNCH) & (strings(spans["domain"]) == "host")
     calls = np.flatnonzero(is_graph)
     start, dur = ints(spans["start_ns"]), spans["dur_ns"].to_numpy()
     work, launched = found.work, launch_calls(found)

@@ -16,11 +16,20 @@ from torchtrt_viz.analysis.core.device_work import CLASSES, DeviceWork, device_l
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
 from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.humanize import duration
-from torchtrt_viz.analysis.core.links import launches, operators_of
-from torchtrt_viz.analysis.core.masks import among, codes, measured
+from torchtrt_viz.analysis.core.links import (
+    Launches,
+    calling_parent,
+    launches,
+    of_graphs,
+    operator_rows,
+    operators_of,
+)
+from torchtrt_viz.analysis.core.masks import codes
+from torchtrt_viz.analysis.core.recovered import Recovered, recovered
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
+from torchtrt_viz.model.graph_rows import MATCHES
 from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.schema import KINDS
 from torchtrt_viz.model.trace_data import TraceData
@@ -28,6 +37,8 @@ from torchtrt_viz.model.trace_data import TraceData
 __all__ = ["device_coverage", "kernels", "operators"]
 
 Ints = NDArray[np.int64]
+
+_BY = ("device", "stream", "operator", "shape", "dtype", "module", "source", "match", "iteration")
 
 
 @returns(OPERATORS)
@@ -50,7 +61,8 @@ def operators(
     kinds
         Kinds of host spans to count (``annotation``, ``runtime``, ``python``, ... as well as ``operator``).
     sort
-        Column to sort by, numbers largest first; None keeps the order of the names' codes.
+        Column to sort by, numbers largest first; None keeps the order of the names' codes. Operators that
+        only graphs ran took no host time: by it they come last, those with the most device work first.
     top
         At most so many rows.
 
@@ -59,7 +71,10 @@ def operators(
     pandas.DataFrame
         One row per operator on the host, by name.
 
-        Only measured spans on the host are counted. An empty trace gives an empty frame. ``attrs`` says how
+        Only measured spans on the host count as calls. Operators that were recovered for the launches of
+        graphs (:func:`torchtrt_viz.analysis.graphs`) are rows too, with their work on the device, and with
+        calls on the host only where they were called outside graphs as well. An empty trace gives an empty
+        frame. ``attrs`` says how
         much of the device's time these operators explain: ``device_ns`` (durations of all device work),
         ``device_unexplained_ns`` (of work that none of them launched, as far as the trace tells),
         ``device_unexplained_pct`` and ``coverage``, a sentence; None and empty without device work.
@@ -75,7 +90,8 @@ def operators(
         if kind not in KINDS:
             raise OptionError("kinds", kind, "one of " + ", ".join(KINDS))
     spans = trace.spans
-    mask = among(spans["kind"], kinds) & among(spans["domain"], ("host",)) & measured(trace)
+    mask = operator_rows(trace, kinds)
+    graphs = recovered(trace)
     rows = np.flatnonzero(mask)
     columns: dict[str, Any] = {"name": spans["name"].array[rows]}
     for name in by:
@@ -83,31 +99,47 @@ def operators(
     groups = Groups.by(columns)
     dur = spans["dur_ns"].to_numpy()[rows]
 
-    nesting = host_nesting(trace)
-    above = nearest(nesting.parent, mask)
+    above = nearest(calling_parent(trace), mask)
     code = np.full(len(spans), -1, np.int64)
     code[rows] = groups.codes
-    nested = recursive(rows, above, code)
+    called = np.ones(len(rows), bool) if graphs is None else ~graphs.rows[rows]
+    on_host = Groups(groups.codes[called], groups.labels)
+    nested = recursive(rows[called], above, code)
 
-    found = duration_columns(groups, dur)
-    self_ns = groups.total(nesting.self_ns[rows])
-    device_total, device_self, unexplained = _device_sums(trace, mask, above, code, groups.size)
+    found = duration_columns(on_host, dur[called])
+    some = found["calls"] > 0
+    self_ns = on_host.total(host_nesting(trace).self_ns[rows[called]])
+    device_total, device_self, in_graphs, unexplained = _device_sums(trace, mask, above, code, groups.size)
     frame = groups.labels.assign(
         calls=found["calls"],
-        nested_calls=groups.count(nested),
-        total_ns=groups.total(dur, ~nested),
+        nested_calls=on_host.count(nested),
+        graph_calls=_graph_calls(graphs, rows, groups),
+        total_ns=on_host.total(dur[called], ~nested),
         self_ns=self_ns,
         self_pct=percent(self_ns),
         mean_ns=found["mean_ns"],
         median_ns=found["median_ns"],
-        min_ns=found["min_ns"],
-        max_ns=found["max_ns"],
+        min_ns=integers(found["min_ns"], some),
+        max_ns=integers(found["max_ns"], some),
         device_total_ns=device_total,
         device_self_ns=device_self,
+        device_graph_ns=in_graphs,
     )
-    frame = order(frame, sort, top, ("name",))
+    ties: tuple[str, ...] = ("name",)
+    if graphs is not None and sort in ("calls", "self_ns", "total_ns"):
+        # by host time alone what only graphs ran would stand in the order of names
+        frame = frame.sort_values(["device_total_ns", "name"], ascending=[False, True], kind="stable")
+        ties = ()
+    frame = order(frame, sort, top, ties)
     frame.attrs.update(unexplained)
     return frame
+
+
+def _graph_calls(graphs: Recovered | None, rows: Ints, groups: Groups) -> Any:
+    """Return per group how many calls graphs replayed; what lies on several streams is one call."""
+    if graphs is None:
+        return integers(np.zeros(groups.size), False)
+    return integers(groups.count((graphs.rows & ~graphs.again)[rows]))
 
 
 def _coverage(device_ns: int | None, unexplained_ns: int | None) -> dict[str, Any]:
@@ -127,10 +159,8 @@ def _coverage(device_ns: int | None, unexplained_ns: int | None) -> dict[str, An
 
 def device_coverage(trace: TraceData) -> dict[str, Any]:
     """Return ``attrs`` of `operators`: how much of the device's time operators explain."""
-    spans = trace.spans
-    mask = among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",)) & measured(trace)
     work = device_work(trace)
-    return _coverage_of(work, operators_of(trace, launches(trace, work), mask))
+    return _coverage_of(work, operators_of(trace, launches(trace, work), operator_rows(trace)))
 
 
 def _coverage_of(work: DeviceWork, owner: Ints) -> dict[str, Any]:
@@ -141,19 +171,25 @@ def _coverage_of(work: DeviceWork, owner: Ints) -> dict[str, Any]:
 
 def _device_sums(
     trace: TraceData, is_operator: NDArray[np.bool_], above: Ints, code: Ints, size: int
-) -> tuple[Any, Any, dict[str, Any]]:
+) -> tuple[Any, Any, Any, dict[str, Any]]:
     """Return per group the sums of device durations launched inside its calls, and by them directly.
 
-    Also what none of them launched.
+    Also the part of these that graphs replayed, and what none of them launched.
     """
     work = device_work(trace)
+    graphs = recovered(trace)
     if len(work) == 0:
-        return integers(np.zeros(size), False), integers(np.zeros(size), False), _coverage(None, None)
+        none = integers(np.zeros(size), False)
+        return none, none.copy(), none.copy(), _coverage(None, None)
     owner = operators_of(trace, launches(trace, work), is_operator)
     known = owner >= 0
     coverage = _coverage_of(work, owner)
     dur, owner = work.dur[known], owner[known]
     direct = exact_sums(code[owner], dur, size)
+    in_graphs = integers(np.zeros(size), False)
+    if graphs is not None:
+        replayed = graphs.rows[owner]
+        in_graphs = integers(exact_sums(code[owner[replayed]], dur[replayed], size))
     total = np.zeros(size, np.int64)
     # climb from each launching operator; a group met twice on the way up counts once
     met = [np.full(len(owner), -1, np.int64)]
@@ -168,7 +204,7 @@ def _device_sums(
         go_on = owner >= 0
         owner, dur = owner[go_on], dur[go_on]
         met = [earlier[go_on] for earlier in met]
-    return integers(total), integers(direct), coverage
+    return integers(total), integers(direct), in_graphs, coverage
 
 
 @returns(KERNELS)
@@ -188,7 +224,9 @@ def kernels(
     ----------
     by
         What else tells rows apart: ``device``, ``stream`` (the track's label), ``operator`` (the innermost
-        operator that launched the work), ``iteration``.
+        operator that launched the work), ``shape``, ``dtype``, ``module``, ``source`` (of that operator;
+        module and source of the launch where there is none), ``match`` (of work of graphs, how it was matched
+        with their capture: exact, ordered, by_name or none; missing for other work), ``iteration``.
     sort, top
         As in :func:`operators`.
 
@@ -230,7 +268,7 @@ def kernels(
     return order(frame, sort, top, ("name",))
 
 
-def _kernel_attribute(trace: TraceData, found: Any, name: str) -> Any:
+def _kernel_attribute(trace: TraceData, found: Launches, name: str) -> Any:
     work = found.work
     if name == "device":
         return np.array([device_label(int(d)) for d in work.device], dtype=object)
@@ -238,11 +276,34 @@ def _kernel_attribute(trace: TraceData, found: Any, name: str) -> Any:
         return trace.tracks["label"].to_numpy(dtype=object)[work.track]
     if name == "iteration":
         return filled(trace.spans["iteration"])[work.row]
+    if name == "match":
+        return _matches(trace, found)
+    if name in ("shape", "dtype", "module", "source"):
+        owner = operators_of(trace, found, operator_rows(trace))
+        if name in ("module", "source"):
+            graphs = recovered(trace)
+            caller = found.host if graphs is None else graphs.owner[work.row]
+            caller = np.where(caller >= 0, caller, found.host)
+            owner = np.where(owner >= 0, owner, caller)
+        known, place = np.unique(owner[owner >= 0], return_inverse=True)
+        out = np.full(len(owner), None, dtype=object)
+        out[owner >= 0] = attribute(trace, known, name)[place.reshape(-1)]
+        return out
     if name == "operator":
         spans = trace.spans
-        is_operator = among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",))
-        owner = operators_of(trace, found, is_operator)
+        owner = operators_of(trace, found, operator_rows(trace))
         categories = spans["name"].cat.categories
         owner_codes = np.where(owner >= 0, codes(spans["name"])[np.maximum(owner, 0)], -1)
         return pd.Categorical.from_codes(owner_codes, categories=categories)
-    raise OptionError("by", name, "one of device, stream, operator, iteration")
+    raise OptionError("by", name, f"one of {', '.join(_BY)}")
+
+
+def _matches(trace: TraceData, found: Launches) -> NDArray[Any]:
+    """Return how work of graphs was matched, None for other work."""
+    out = np.full(len(found.work), None, dtype=object)
+    out[of_graphs(trace, found)] = "none"
+    graphs = recovered(trace)
+    if graphs is not None:
+        match = graphs.match[found.work.row]
+        out[match >= 0] = np.array(MATCHES, dtype=object)[match[match >= 0]]
+    return out

@@ -14,9 +14,9 @@ from torchtrt_viz.analysis.core.attributes import attribute
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.element_types import is_float
 from torchtrt_viz.analysis.core.groups import Groups
-from torchtrt_viz.analysis.core.host_threads import host_nesting
-from torchtrt_viz.analysis.core.links import launches, operators_of
-from torchtrt_viz.analysis.core.masks import among, measured
+from torchtrt_viz.analysis.core.links import calling_parent, launches, operator_rows, operators_of
+from torchtrt_viz.analysis.core.masks import among
+from torchtrt_viz.analysis.core.recovered import recovered
 from torchtrt_viz.analysis.core.tables import floats, integers, order, text
 from torchtrt_viz.analysis.device.device_specs import Device, device_of, find_device
 from torchtrt_viz.analysis.device.flops import Work, family, work_of
@@ -71,15 +71,10 @@ def operator_roofline(
     roof = device_of(trace) if device is None else find_device(device)
     spans = trace.spans
     wanted = [str(name) for name in spans["name"].cat.categories if family(str(name)) is not None]
-    mask = (
-        among(spans["name"], wanted)
-        & among(spans["kind"], ("operator",))
-        & among(spans["domain"], ("host",))
-        & measured(trace)
-    )
+    mask = among(spans["name"], wanted) & operator_rows(trace)
     rows = np.flatnonzero(mask)
     needs, groups = _needs(trace, rows)
-    keep = _outermost(host_nesting(trace).parent, mask, rows, needs, groups)
+    keep = _outermost(calling_parent(trace), mask, rows, needs, groups)
     return _table(trace, rows, keep, needs, groups, roof, tf32, sort, top)
 
 
@@ -140,7 +135,8 @@ def _table(
     chosen = keep[rows]
     group_of = np.full(len(spans), -1, np.int64)
     group_of[rows[chosen]] = groups.codes[chosen]
-    calls = groups.count(chosen)
+    graphs = recovered(trace)
+    calls = groups.count(chosen if graphs is None else chosen & ~graphs.again[rows])
     work = device_work(trace)
     on_gpu = len(work) > 0
     if on_gpu:

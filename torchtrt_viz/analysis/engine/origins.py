@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.engines import PROVENANCE
 from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.groups import Groups
-from torchtrt_viz.analysis.core.masks import among, measured, names_matching, strings
+from torchtrt_viz.analysis.core.links import operator_rows
+from torchtrt_viz.analysis.core.masks import among, names_matching, strings
 from torchtrt_viz.analysis.core.tables import text
 from torchtrt_viz.analysis.engine.delegate_calls import delegate_calls
 from torchtrt_viz.analysis.engine.engine_facts import details_of, engine_infos, first_detail
@@ -49,10 +50,7 @@ def provenance(trace: TraceData) -> pd.DataFrame:
     for label, mask in (
         ("delegate calls", delegate_calls(trace).call),
         ("layers", among(spans["kind"], ("layer",))),
-        (
-            "operators",
-            among(spans["kind"], ("operator",)) & among(spans["domain"], ("host",)) & measured(trace),
-        ),
+        ("operators", operator_rows(trace)),
     ):
         chosen = np.flatnonzero(mask)
         run_id = strings(spans["run_id"])

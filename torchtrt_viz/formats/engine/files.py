@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.engine.trtexec_log import looks_like_log
+from torchtrt_viz.formats.engine.log_lines.marks import looks_like_log
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.io.text_forms import decoded_head
 

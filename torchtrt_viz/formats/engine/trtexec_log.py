@@ -19,10 +19,11 @@ from statistics import median
 from typing import Any
 
 from torchtrt_viz.formats.engine.log_lines.inspector_text import parse_layer_line
+from torchtrt_viz.formats.engine.log_lines.marks import LONGEST_LINE, NAME_TIME
 from torchtrt_viz.formats.engine.log_lines.statistics import Statistics
 from torchtrt_viz.formats.engine.trex_profile import Profile
 
-__all__ = ["OF_LINES", "Log", "looks_like_log", "parse_log"]
+__all__ = ["OF_LINES", "Log", "parse_log"]
 
 #: What is left out of a log.
 OF_LINES = ("lines of more than 1 MiB", "rows of a layer table without its columns")
@@ -38,18 +39,8 @@ _RUNNING = re.compile(r"&&&& RUNNING\b")
 _TACTIC = re.compile(r"Tactic(?: Name)?: .*\bTime: [\d.eE+-]+")
 _ANY_TIME = re.compile(r"(?<![\w.])[\d.]+(?:[eE][+-]?\d+)? ?(?:us|ms|sec|seconds|milliseconds|qps|s)\b")
 _TIMING = re.compile(r"Timing:\s*([\d.]+)\s*us -> (.*)")
-_NAME_TIME = re.compile(r"(\S.*): ([\d.]+) ?ms\s*")
 _NUMBERS_FIRST = re.compile(r"\s*((?:[\d.]+%?\s+){3,4})(\S.*)")
 _NUMBERS_LAST = re.compile(r"((?:\s+[\d.]+%?){3,4})\s*$")
-_MARKS = re.compile(
-    r"&&&& (?:RUNNING|PASSED|FAILED)|=== (?:Model|System|Build|Inference|Reporting) Options ==="
-    r"|=== Performance summary|=== Profile|^Timing:\s*[\d.]+\s*us -> |Layer Information:"
-    r"|^Name: .*, LayerType: \w+, Inputs: \["
-    r"|^(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?(?:\[I\] )?Average (?:on|over) \d+ runs\b"
-    r"|^(?:\[\d\d/\d\d/\d{4}-\d\d:\d\d:\d\d\] )?(?:\[I\] )?(?:GPU Compute(?: Time)?|(?:Host )?Latency)"
-    r"(?:: min = [\d.]+ ms|[ \r]*\n(?:\[\S+\] )?(?:\[I\] )?min: [\d.]+ ms)",
-    re.MULTILINE,
-)
 _OPTION_SECTIONS = {
     "model options": "model_options",
     "build options": "build_options",
@@ -58,7 +49,6 @@ _OPTION_SECTIONS = {
     "system options": "system_options",
     "device information": "device",
 }
-_LONGEST_LINE = 1 << 20
 
 
 @dataclass
@@ -81,24 +71,12 @@ class Log:
     no_throughput: int = 0
 
 
-def looks_like_log(head: str) -> bool:
-    """Tell whether text is a log that `parse_log` can read something from."""
-    if _MARKS.search(head):
-        return True
-    run = 0
-    for line in head.split("\n", 400)[:400]:
-        run = run + 1 if len(line) < _LONGEST_LINE and _NAME_TIME.fullmatch(line.rstrip()) else 0
-        if run >= 3:
-            return True
-    return False
-
-
 def parse_log(text: str) -> Log:
     """Read everything that is known from the lines of a log."""
     out = Log()
     reader = _Lines(out)
     for line in text.split("\n"):  # splitlines() would also split at the 0x1E in Metadata
-        if len(line) <= _LONGEST_LINE:
+        if len(line) <= LONGEST_LINE:
             # lines that were pasted together without their ends
             for part in _STAMP_WITHIN.split(line) if line.count("] [") > 1 else (line,):
                 reader.take(part.rstrip("\r"))
@@ -253,7 +231,7 @@ class _Lines:
             name, milliseconds = timing.group(2), _number(timing.group(1))
             milliseconds = None if milliseconds is None else milliseconds / 1000
         else:
-            named = _NAME_TIME.fullmatch(content) if self._section is None and self._table is None else None
+            named = NAME_TIME.fullmatch(content) if self._section is None and self._table is None else None
             if named is None:
                 return False
             name, milliseconds = named.group(1), _number(named.group(2))

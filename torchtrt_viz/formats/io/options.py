@@ -31,12 +31,15 @@ class LoadOptions:
         Called with (bytes read, total or None); None: nobody watches.
     rank
         Rank to give the trace; None: take it from the file, its name, or -1.
+    graphs
+        Join replays of graphs with the recordings of their capture.
     """
 
     strict: bool = False
     etrecord: str | PathLike[str] | Source | None = None
     progress: Progress | None = None
     rank: int | None = None
+    graphs: bool = True
     warnings: list[Repair] = field(default_factory=list)
 
     def elsewhere(self) -> LoadOptions:

@@ -104,6 +104,12 @@ NAME_PATTERNS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("sglang", "merged", r"merged-(?P<run>.+)\.trace\.json\.gz"),
         ("sglang", "trace", r"rpd-(?P<run>\d+\.\d+)-TP-(?P<tp>\d+)\.trace\.json\.gz"),
         ("sglang", "memory", r"(?:.+-)?(?P<run>\d+\.\d+)-TP-(?P<tp>\d+)-memory(?:-(?P<stage>\w+))?\.pickle"),
+        ("sglang", "capture", rf"bs_\d{{1,7}}_rank(?P<rank>\d+)\.json{_GZ}"),
+        (
+            "other",
+            "capture",
+            rf"(?:graph_)?capture(?:_trace)?_rank_(?P<local_rank>\d+)(?:\.pt\.trace)?\.json{_GZ}",
+        ),
         ("sglang", "capture", r"cuda_graph_capture-.+-TP-(?P<tp>\d+)\.json\.gz"),
         (
             "sglang",

@@ -85,7 +85,7 @@ class RankProfiler:
     def attach(self) -> None:
         """Make the calling thread the engine's, and do the slow work (1 to 6 s) of the first start now."""
         self.mailbox.own()
-        warm_up("serving")
+        warm_up(extra=None)
 
     def listen(self, listener: Listener) -> None:
         """Report changes to ``listener("collection", status)`` and ``listener("artifact", (job, status))``.
@@ -167,7 +167,7 @@ class RankProfiler:
         folder = config.output_dir / session_id
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            warm_up("serving")
+            warm_up(extra=None)
             recording = Recording(
                 config,
                 identity,

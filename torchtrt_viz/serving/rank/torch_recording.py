@@ -25,7 +25,7 @@ def resolve_activities(config: ProfileConfig, device: str) -> tuple[str, ...]:
     if wanted is None:
         kind = device.split(":")[0]
         wanted = ("cpu",) if kind == "cpu" else ("cpu", kind)
-    return check_activities(wanted, "serving", f" (engine on {device})")
+    return check_activities(wanted, None, f" (engine on {device})")
 
 
 def session_recording(

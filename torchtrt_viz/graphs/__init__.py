@@ -1,0 +1,1 @@
+"""Replayed CUDA and HIP graphs joined with the recording of their capture: kernels get operators back."""
