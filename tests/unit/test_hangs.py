@@ -536,7 +536,7 @@ def test_the_report_has_sentences_table_and_stack(tmp_path: Path) -> None:
     assert "rank 1 has not joined: its last is collective 2, at train.py:10." in page
     assert '<section id="hangs">' in page
     assert '<section id="positions">' in page
-    assert "/home/someone/train.py:99 (&lt;module&gt;)" in page
+    assert "/home/someone/train.py:10 (step)\n/home/someone/train.py:99 (&lt;module&gt;)</pre>" in page
 
 
 def test_the_tables_are_as_documented(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     yield "a list as a key", proto + b"}]Ns."
 
 
-@pytest.mark.parametrize(("what", "data"), bombs(), ids=[what for what, _ in bombs()])
+@pytest.mark.parametrize(("what", "data"), list(bombs()), ids=[what for what, _ in bombs()])
 def test_a_bomb_is_an_error_or_a_small_value(what: str, data: bytes, tmp_path: Path) -> None:
     with suppress(TraceFormatError):
         plain = read_plain(data, "rank_0")
