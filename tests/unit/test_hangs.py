@@ -349,8 +349,8 @@ def test_of_several_causes_each_is_named(tmp_path: Path) -> None:
     assert hangs["problem"].tolist() == ["size", "not joined", "not joined"]
     assert hangs["held_by"].fillna(-1).tolist() == [-1, -1, 0]
     assert hangs["finding"][2].endswith(
-        "; ranks 2 to 4 wait themselves in all_reduce (collective 1 of group pp (11) of ranks 2 to 4); rank 0 "
-        "waits itself in all_gather (collective 1 of group tp (10) of ranks 0 and 1)."
+        "; ranks 2 to 4 wait themselves in all_reduce (collective 1 of group pp (11) of ranks 2 to 4); rank "
+        "0 waits itself in all_gather (collective 1 of group tp (10) of ranks 0 and 1)."
     )
 
 
