@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from flight_recorder_dumps import Job
 from shared_files import shared_folder
 
 import torchtrt_viz as tv
@@ -173,3 +175,53 @@ def test_a_real_subgroup(tmp_path: Path) -> None:
     row = session(run("subgroup", tmp_path / "subgroup")).hangs().iloc[0]
     assert (row["group_desc"], row["waiting"], row["missing"]) == ("pair", (2,), (1,))
     assert (row["operation"], row["sequence"]) == ("all_gather", 2)
+
+
+# -- torch's own reader ----------------------------------------------------------------------------------
+
+PEER = "import sys; from torch.distributed.flight_recorder.fr_trace import main; main(sys.argv[1:])"
+
+
+def job(what: str) -> Job:
+    made = Job(4)
+    for _ in range(3):
+        made.call("all_reduce")
+    made.call("all_reduce", ranks=range(4) if what == "healthy" else [0, 1, 3])
+    for entry in (made.recorders[rank].entries[-1] for rank in (0, 1, 3) if what != "healthy"):
+        entry |= {"state": "started", "time_discovered_completed_ns": None, "retired": False}
+    if what == "size":
+        made.call("all_reduce", [[8]], ranks=[2], state="started")
+    elif what == "dtype":
+        made.call("all_reduce", ranks=[2], dtype="Half", state="started")
+    elif what == "type":
+        made.call("broadcast", ranks=[2], state="started")
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["missing", "size", "dtype", "type", "healthy"])
+def test_the_same_verdict_as_torchfrtrace(tmp_path: Path, what: str) -> None:
+    """On NCCL's dumps; on Gloo's torch 2.13's reader fails with a KeyError."""
+    pytest.importorskip("torch.distributed.flight_recorder", reason="needs torch 2.9 or later")
+    folder = job(what).write(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", PEER, str(folder), "-p", "nccl_trace_rank_"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = done.stdout + done.stderr
+    hangs = tv.load(folder).hangs()
+    if what == "healthy":
+        assert "sequence number" not in said
+        assert hangs.empty
+        return
+    row = hangs.iloc[0]
+    assert re.findall(r"equence number: (\d+)", said) == [str(row["sequence"])] == ["4"]
+    if what == "missing":
+        assert re.findall(r"missing ranks: \{(\d+)\}", said) == ["2"]
+        assert (row["problem"], row["missing"]) == ("not joined", (2,))
+    else:
+        kind = {"size": "SIZE_OR_SYNTAX", "dtype": "COLLECTIVE_DTYPE", "type": "COLLECTIVE_TYPE"}[what]
+        assert re.findall(r"Culprit rank (\d+); Error type: (\w+)_MISMATCH", said) == [("2", kind)]
+        assert (row["problem"], row["differing"]) == (what, (2,))

@@ -111,6 +111,8 @@ def test_values_that_no_recorder_writes_are_not_believed() -> None:
     assert row[[*missing, "sequence", "operation", "device_ns"]].isna().all()
     assert row["source"] == "a.py"
     assert row["group"] == "0"  # by its number
+    document["entries"][0]["profiling_name"] = "nccl:\nall reduce"
+    assert load(document).recorded_collectives()["operation"].iloc[-1] == "\nall reduce"
 
 
 @pytest.mark.parametrize("version", [None, "1.0", "1.4"])

@@ -338,6 +338,22 @@ def test_causes_come_first(tmp_path: Path) -> None:
     assert hangs["finding"][1].endswith(held)
 
 
+def test_of_several_causes_each_is_named(tmp_path: Path) -> None:
+    job = Job(6, [("10", "tp", (0, 1)), ("11", "pp", (2, 3, 4))])
+    job.call("all_reduce")
+    job.call("all_gather", [[2]], [[4]], group="10", ranks=[0], state="started")
+    job.call("all_reduce", [[9]], group="11", ranks=[2, 3], state="started")
+    job.call("all_reduce", [[8]], group="11", ranks=[4], state="started")
+    job.call("all_reduce", ranks=[5], state="started")
+    hangs = session(job.write(tmp_path)).hangs()
+    assert hangs["problem"].tolist() == ["size", "not joined", "not joined"]
+    assert hangs["held_by"].fillna(-1).tolist() == [-1, -1, 0]
+    assert hangs["finding"][2].endswith(
+        "; ranks 2 to 4 wait themselves in all_reduce (collective 1 of group pp (11) of ranks 2 to 4); rank "
+        "0 waits itself in all_gather (collective 1 of group tp (10) of ranks 0 and 1)."
+    )
+
+
 def test_groups_of_one_name_are_told_apart_by_their_ranks(tmp_path: Path) -> None:
     job = Job(4, [("split", "half", (0, 1)), ("split", "half", (2, 3))])
     job.call("all_reduce")
@@ -536,7 +552,7 @@ def test_the_report_has_sentences_table_and_stack(tmp_path: Path) -> None:
     assert "rank 1 has not joined: its last is collective 2, at train.py:10." in page
     assert '<section id="hangs">' in page
     assert '<section id="positions">' in page
-    assert "/home/someone/train.py:99 (&lt;module&gt;)" in page
+    assert "/home/someone/train.py:10 (step)\n/home/someone/train.py:99 (&lt;module&gt;)</pre>" in page
 
 
 def test_the_tables_are_as_documented(tmp_path: Path) -> None:

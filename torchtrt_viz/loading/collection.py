@@ -92,7 +92,7 @@ def put_together(
 
 
 def _of_rank(replay: RankFile, captures: Sequence[RankFile]) -> list[RankFile]:
-    if replay.what == "capture":
+    if replay.what in ("capture", DUMP):
         return []
     return [one for one in captures if None in (one.rank, replay.rank) or one.rank == replay.rank]
 

@@ -147,7 +147,7 @@ class SessionData:
         return len(self._files)
 
     def __repr__(self) -> str:
-        work = [f for f in self._files if f.what in ("trace", "partial")] or self._files
+        work = [f for f in self._files if f.what in ("trace", "partial", "dump")] or self._files
         ranks = len({f.path if f.rank is None and f.cycle is None else f.key for f in work})
         states: dict[str, int] = {}
         for file in self._files:

@@ -40,7 +40,8 @@ def stacks(hangs: pd.DataFrame) -> str:
     for row in hangs.head(_MOST_STACKS).to_dict("records"):
         known = f"{row['certainty']}: {row['why']}"
         why = "" if missing(row["why"]) else f'<p class="note">{escape(known)}</p>'
-        stack = "" if missing(row["stack"]) else f"<pre>{escape(row['stack'])}</pre>"
+        lines = [] if missing(row["stack"]) else str(row["stack"]).split("\n")
+        stack = f"<pre>{chr(10).join(map(escape, lines))}</pre>" if lines else ""
         if stack or why:
             parts.append(
                 f'<details class="stack"><summary>{escape(row["finding"])}</summary>{why}{stack}</details>'

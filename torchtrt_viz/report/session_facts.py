@@ -47,7 +47,7 @@ def session_facts(session: SessionData) -> list[tuple[str, str]]:
     """Return label and text of what is known about the whole session."""
     ranks = session.ranks
     keys = ["session", "rank", "role", "instance", "host"]
-    known = ranks[ranks["what"].isin(["trace", "partial"])]
+    known = ranks[ranks["what"].isin(["trace", "partial", "dump"])]
     known = known if len(known) else ranks
     distinct = known.drop_duplicates(keys)
     out = [("recordings", f"{len(ranks):,}"), ("ranks", f"{len(distinct):,}")]

@@ -106,7 +106,11 @@ HANGS = FrameSchema(
         text("last_source", "line of the user's program that called that"),
         ns("since_unix_ns", "when the first rank called it, Unix time by that rank's clock", "Int64"),
         ns("timeout_ns", "its timeout; NA: not recorded", "Int64"),
-        count("held_by", "row of this table in which a missing rank waits itself; NA: none", "Int64"),
+        count(
+            "held_by",
+            "row of this table in which missing ranks wait themselves, of several the surest; NA: none",
+            "Int64",
+        ),
         text("why", "how it is known, and what is not"),
     ),
     "one row per collective in which ranks wait or disagree, causes before what follows from them",

@@ -19,6 +19,7 @@ from torchtrt_viz.analysis.hangs.words import ranks_in_words, sentence, shapes, 
 __all__ = ["hangs_of"]
 
 _DISAGREE = ("type", "order", "size", "dtype")
+_MOST_TOLD = 2
 _CERTAINTIES = ("certain", "likely", "possible")
 
 
@@ -50,9 +51,11 @@ def _causes_first(found: list[Hang], before: int) -> list[Hang]:
     for hang in found:
         if hang.problem in _DISAGREE or not hang.missing:
             continue
-        other = next((o for rank in hang.missing for o in waits.get(rank, ()) if o is not hang), None)
-        if other is not None:
-            holder[id(hang)] = other
+        others = {id(o): o for rank in hang.missing for o in waits.get(rank, ()) if o is not hang}
+        if others:
+            ordered = sorted(others.values(), key=_place)
+            holder[id(hang)] = ordered[0]
+            hang.held = _held(hang, ordered)
     depth = {id(hang): _depth(hang, holder) for hang in found}
     ordered = sorted(found, key=lambda hang: (depth[id(hang)], *_place(hang)))
     row = {id(hang): before + number for number, hang in enumerate(ordered)}
@@ -60,11 +63,20 @@ def _causes_first(found: list[Hang], before: int) -> list[Hang]:
         other = holder.get(id(hang))
         if other is None:
             continue
-        held = [rank for rank in hang.missing if rank in other.waiting]
-        hang.held_by, hang.held = row[id(other)], f"{ranks_in_words(held)} {waits_in(held)} {where(other)}"
+        hang.held_by = row[id(other)]
         if depth[id(hang)] > len(found):
             hang.why.append("the ranks of several collectives wait for one another in a circle")
     return ordered
+
+
+def _held(hang: Hang, others: list[Hang]) -> str:
+    """Say what the missing ranks of a row wait in themselves."""
+    parts = []
+    for other in others[:_MOST_TOLD]:
+        ranks = [rank for rank in hang.missing if rank in other.waiting]
+        parts.append(f"{ranks_in_words(ranks)} {waits_in(ranks)} {where(other)}")
+    more = len(others) - _MOST_TOLD
+    return "; ".join([*parts, *([f"others in {more:,} more collectives"] if more > 0 else [])])
 
 
 def _place(hang: Hang) -> tuple[Any, ...]:

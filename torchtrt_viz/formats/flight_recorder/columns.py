@@ -16,7 +16,8 @@ __all__ = ["entries_frame", "group_of"]
 
 #: "nccl:send 0->1" and "nccl:recv 1<-0" name ranks within the group, the rank's own first.
 _NAME = re.compile(
-    r"(?:(?P<backend>[A-Za-z_][\w.-]*):)?(?P<operation>.*?)(?:\s+(?P<own>\d+)(?P<way>->|<-)(?P<peer>\d+))?"
+    r"(?:(?P<backend>[A-Za-z_][\w.-]*):)?(?P<operation>.*?)(?:\s+(?P<own>\d+)(?P<way>->|<-)(?P<peer>\d+))?",
+    re.DOTALL,
 )
 _TYPES = {
     **{"Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool"},
@@ -95,7 +96,7 @@ def group_of(entry: dict[str, Any], dump: Dump) -> tuple[str | None, str | None]
 def _row(entry: dict[str, Any], dump: Dump, sites: CallSites) -> dict[str, Any]:
     profiled = text(entry.get("profiling_name"))
     named = _NAME.fullmatch(profiled[:4096] if profiled else "")
-    assert named is not None  # it matches every text of one line
+    assert named is not None  # it matches every text
     operation = named["operation"] or None
     group, desc = group_of(entry, dump)
     sequence = _whole(entry.get("collective_seq_id", entry.get("seq_id")))

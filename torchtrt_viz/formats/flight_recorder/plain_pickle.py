@@ -357,7 +357,7 @@ class _Machine:
 def _check_depth(value: object, name: str) -> None:
     """Refuse what is nested too deep, or in itself; each container is looked at once, level by level."""
     seen: set[int] = set()
-    level: list[object] = [value]
+    level: list[object] = [value] if type(value) in (dict, list, tuple) else []
     for _ in range(MAX_DEPTH):
         below: list[object] = []
         for each in level:
