@@ -207,3 +207,16 @@ def old_document(version: str | None, ranks: Sequence[int], calls: int, waiting:
     if version >= "1.2":
         document["pg_config"] = {0: list(ranks)}
     return document
+
+
+def many_ranks(ranks: int) -> Job:
+    """Return a job of tensor-parallel pairs, in which one rank misses a collective of all."""
+    pairs = [(f"{100 + n}", "tp", (n, n + 1)) for n in range(0, ranks, 2)]
+    job = Job(ranks, pairs)
+    job.call("all_reduce")
+    job.call("all_reduce")
+    for name, _, members in pairs:
+        job.call("all_gather", [[2]], [[4]], group=name, ranks=members)
+    late = ranks // 3
+    job.call("all_reduce", ranks=[rank for rank in range(ranks) if rank != late], state="started")
+    return job

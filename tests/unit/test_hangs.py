@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from flight_recorder_dumps import Job, old_document
+from flight_recorder_dumps import Job, many_ranks, old_document
 from line_counter import lines_run
 from rank_traces import simple_events, trace_json, write
 
@@ -578,24 +578,3 @@ def test_the_work_grows_as_the_ranks_do(tmp_path: Path) -> None:
         counted[ranks] = lines_run(lambda made=made: made.hangs())
         assert made.hangs()["missing"].tolist() == [(ranks // 3,)]
     assert counted[32] < 4.5 * counted[8]
-
-
-@pytest.mark.slow
-def test_a_thousand_ranks(tmp_path: Path) -> None:
-    row = session(many_ranks(1000).write(tmp_path)).hangs().iloc[0]
-    assert row["missing"] == (333,)
-    assert len(row["waiting"]) == 999
-    assert row["finding"].startswith("Ranks 0 to 332 and 334 to 999 wait in all_reduce (collective 3 of the")
-
-
-def many_ranks(ranks: int) -> Job:
-    """Return a job of tensor-parallel pairs, in which one rank misses a collective of all."""
-    pairs = [(f"{100 + n}", "tp", (n, n + 1)) for n in range(0, ranks, 2)]
-    job = Job(ranks, pairs)
-    job.call("all_reduce")
-    job.call("all_reduce")
-    for name, _, members in pairs:
-        job.call("all_gather", [[2]], [[4]], group=name, ranks=members)
-    late = ranks // 3
-    job.call("all_reduce", ranks=[rank for rank in range(ranks) if rank != late], state="started")
-    return job
