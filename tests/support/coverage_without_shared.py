@@ -23,8 +23,8 @@ ROOMS = ("formats", "loading", "analysis")
 LEAST = 80.0
 # Captures, serving and exports take minutes and reach no line of these rooms that the others do not.
 ABOUT = (
-    *("analysis", "etdump", "kineto", "nsys", "perfetto", "sample", "session", "sqlite", "torchtrt"),
-    *("trex", "trtexec"),
+    *("analysis", "catalogue", "etdump", "flight", "graphs", "hangs", "kineto", "nsys", "perfetto", "sample"),
+    *("session", "sqlite", "sums", "torchtrt", "trex", "trtexec"),
 )
 
 SETTINGS = """
