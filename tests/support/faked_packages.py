@@ -11,6 +11,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,26 +19,31 @@ __all__ = ["hide", "pretend"]
 
 
 class _Without(MetaPathFinder):
-    """Finds on the path what is not hidden."""
+    """Finds what another finder does, but for what is hidden."""
 
-    def __init__(self, modules: Iterable[str]) -> None:
+    def __init__(self, finder: Any, modules: Iterable[str]) -> None:
+        self._finder = finder
         self._modules = set(modules)
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname.split(".")[0] in self._modules:
+        if fullname.split(".")[0] in self._modules or not hasattr(self._finder, "find_spec"):
             return None
-        return PathFinder.find_spec(fullname, path, target)
+        return self._finder.find_spec(fullname, path, target)
 
     def find_distributions(self, *arguments, **named) -> Iterable[Distribution]:
-        for found in PathFinder.find_distributions(*arguments, **named):
+        # the package importlib_metadata, once imported, takes this from PathFinder and adds a finder
+        find = getattr(self._finder, "find_distributions", None)
+        for found in find(*arguments, **named) if find else ():
             if str(found.metadata["Name"]).replace("-", "_") not in self._modules:
                 yield found
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
     """Make modules of these names, and the distributions of the same names, not to be found."""
-    without = _Without(modules)
-    finders = [without if finder is PathFinder else finder for finder in sys.meta_path]
+    finders = [
+        _Without(finder, modules) if finder is PathFinder or hasattr(finder, "find_distributions") else finder
+        for finder in sys.meta_path
+    ]
     monkeypatch.setattr(sys, "meta_path", finders)
     for module in modules:
         monkeypatch.delitem(sys.modules, module, raising=False)
