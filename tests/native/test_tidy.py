@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +47,10 @@ def failures_of(checks: list[list[str]]) -> str:
 
 
 def test_clang_tidy_finds_nothing(commands: list[dict[str, Any]], root: Path, tmp_path: Path) -> None:
-    (tmp_path / "compile_commands.json").write_text(json.dumps(commands))
+    # nanobind's name of its package, of which its headers make a string: no macro of ours
+    theirs = re.compile(r"-DNB_BACKEND_PYPI=\S+")
+    ours = [{**entry, "command": theirs.sub("", entry["command"])} for entry in commands]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(ours))
     always = [tool("clang-tidy"), "--quiet", f"--config-file={root / '.clang-tidy'}", "-p", str(tmp_path)]
     found = failures_of([[*always, entry["file"]] for entry in commands])
     assert not found, found[-8000:]
