@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from torchtrt_viz.formats.io.foreign_database import OTHER, ROCPD, RPD
 from torchtrt_viz.formats.io.foreign_file import Foreign
 from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
 
@@ -51,18 +52,11 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
     ),
     (
         r"SQLite format 3\x00[\s\S]*?rocpd_(?:metadata|info_\w+|kernel_dispatch|region|string)_?[0-9a-f]{8}",
-        Foreign(
-            "a rocpd database (SQLite) of rocprofv3",
-            "SQLite is not read: convert it (rocpd convert -i FILE --output-format pftrace), or record with "
-            "rocprofv3 --output-format pftrace",
-        ),
+        ROCPD,
     ),
     (
         r"SQLite format 3\x00[\s\S]*?rocpd_",
-        Foreign(
-            "an rpd database (SQLite) of rocmProfileData",
-            "SQLite is not read: convert it to trace-event JSON (rpd2tracing.py FILE.rpd FILE.json)",
-        ),
+        RPD,
     ),
     (
         r"NVR\x00",
@@ -156,10 +150,7 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
 _LATER: tuple[tuple[str, Foreign], ...] = (
     (
         r"SQLite format 3\x00",
-        Foreign(
-            "an SQLite database, and no export of Nsight Systems",
-            "Export the recording as a trace with the tool that wrote the database",
-        ),
+        OTHER,
     ),
     (
         r"PAR1",

@@ -12,9 +12,11 @@ error names the command that exports it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.foreign_database import OTHER, database_of
 from torchtrt_viz.formats.nsys.vocabulary import is_export, table_of_file
 
 if TYPE_CHECKING:
@@ -48,11 +50,7 @@ def sniff(head: bytes, filename: str) -> bool:
     tables, complete = tables_at(head)
     if is_export(tables, complete=complete):
         return True
-    return not complete and not any(map(_of_others, tables)) and filename.lower().endswith(_ENDING)
-
-
-def _of_others(table: str) -> bool:
-    return table.startswith("rocpd_") or table == "StringTable"
+    return not complete and database_of(tables) is None and filename.lower().endswith(_ENDING)
 
 
 def read(source: Source, options: LoadOptions) -> TraceData:
@@ -110,24 +108,16 @@ def _refuse_others(tables: list[str], path: str) -> None:
     """
     if is_export(tables):
         return
-    named = ", ".join(tables[:_MOST_NAMED]) + (", ..." if len(tables) > _MOST_NAMED else "")
-    found = f"an SQLite database with the tables {named}" if tables else "an SQLite database without a table"
-    hint = "Export the recording as a trace with the tool that wrote the database"
-    if any(name.startswith("rocpd_") for name in tables):
-        rocprof = any(name.startswith("rocpd_info_") for name in tables)
-        found = "a rocpd database of rocprofv3" if rocprof else "an rpd database of rocmProfileData"
-        hint = (
-            "Convert it: rocpd convert -i FILE --output-format pftrace"
-            if rocprof
-            else "Convert it: rpd2tracing.py FILE.rpd FILE.json"
-        )
-    elif "StringTable" in tables and any(name.startswith("CUPTI_ACTIVITY_KIND_") for name in tables):
-        found, hint = "a database of nvprof", "Convert it: nvprof2json FILE > FILE.json"
+    foreign = database_of(tables)
+    if foreign is None:
+        named = ", ".join(tables[:_MOST_NAMED]) + (", ..." if len(tables) > _MOST_NAMED else "")
+        held = f"the tables {named}" if tables else "no table"
+        foreign = replace(OTHER, what=f"an SQLite database with {held}")
     raise TraceFormatError(
         "not an export of Nsight Systems",
         path=path,
         offset=0,
         expected="tables as StringIds and CUPTI_ACTIVITY_KIND_KERNEL",
-        found=found,
-        hint=hint,
+        found=foreign.what,
+        hint=foreign.hint,
     )
