@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -10,6 +11,8 @@ from timeline_traces import HOSTILE, model_trace, wide_trace
 
 import torchtrt_viz as tv
 from torchtrt_viz.report.html import write_html
+from torchtrt_viz.scene.scene import Scene
+from torchtrt_viz.scene.wanted import show_request
 
 KEYS = ["w", "s", "a", "d", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]
 
@@ -512,3 +515,32 @@ def test_a_sessions_page_is_readable_in_both_themes_and_at_200_percent(visit, se
         }"""
     )
     assert faint == [True, []]
+
+
+def test_what_an_element_of_the_page_says_is_shown(page, trace):
+    kernels = trace.spans[trace.spans["name"] == "ampere_sgemm_128x64_tn"]
+    scene = Scene.of(trace)
+    request = show_request(scene, kernels.head(3))
+    assert request == {"rows": scene.scene_rows(kernels.index[:3].to_numpy()).tolist()}
+    page.page.evaluate(
+        """(text) => {
+          const button = document.createElement("button");
+          button.id = "try"; button.dataset.show = text; button.textContent = "show";
+          document.body.prepend(button);
+        }""",
+        json.dumps(request),
+    )
+    page.page.click("#try")
+    page.page.wait_for_function(
+        "() => /^3 events selected/.test(document.querySelector('.tv-panel').innerText)"
+    )
+    assert page.page.locator(".tv-matches").inner_text() == "3 highlighted"
+    first, last = kernels["t_ns"].iloc[0], (kernels["t_ns"] + kernels["dur_ns"]).iloc[2]
+    margin = max(0.08 * (last - first), 500)
+    assert page.run("[t.t0, t.t1]") == pytest.approx([first - margin, last + margin])
+    page.run("t.show({ names: ['gelu', 'ampere_sgemm_128x64_tn'], zoom: false })")
+    page.page.wait_for_function(
+        f"() => document.querySelector('.tv-panel').innerText.startsWith('{len(kernels)} events')"
+    )
+    page.run("t.show({ t0: 1e6, t1: 2e6 })")
+    assert page.run("[t.box.t0, t.box.t1, t.t0, t.t1]") == [1e6, 2e6, 0.92e6, 2.08e6]

@@ -66,7 +66,7 @@ def test_choosing_a_row_marks_its_spans(linked, trace):
     name = trace.operators()["name"].iloc[1]
     assert table.selection["name"].tolist() == [name]
     assert timeline.marks["count"] == trace.operators()["calls"].iloc[1]
-    marked = timeline.scene.frame(timeline.service._marks()[1].nonzero()[0])
+    marked = timeline.scene.frame(timeline.service.marks[1].nonzero()[0])
     assert set(marked["name"]) == {name}
     table.chosen = []
     assert timeline.marks["count"] == 0
@@ -132,5 +132,6 @@ def test_the_explorer_links_every_table(trace):
     assert list(explorer.tables) == ["operators", "kernels", "delegates", "phases", "layers"]
     explorer.tables["kernels"].chosen = [0]
     assert explorer.timeline.marks["count"] == trace.kernels()["calls"].iloc[0]
-    assert explorer.selection.empty
+    chosen = trace.kernels()["name"].iloc[0]
+    assert explorer.selection.index.tolist() == trace.spans.index[trace.spans["name"] == chosen].tolist()
     assert repr(trace.explore()).startswith("<Explorer of <Trace")

@@ -8,7 +8,9 @@ from timeline_traces import model_trace
 
 pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
 
+from torchtrt_viz import load
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.widgets.timeline import Timeline
 
 
@@ -116,7 +118,7 @@ def test_select_by_time_and_track(widget, trace):
 
 def test_instants_are_selected_apart(widget, trace):
     chosen = widget.select()
-    widget.select(0, 200_000)
+    widget.select(0, 200_000, absolute=True)
     assert (
         widget.selected_instants.index.tolist()
         == trace.instants.index[trace.instants["ts_ns"] <= 200_000].tolist()
@@ -156,20 +158,61 @@ def test_a_selection_with_instants_is_one_frame(widget, trace):
     assert widget.highlight(chosen) == len(chosen)
 
 
-def test_zoom_counts_from_the_traces_base(widget):
+def test_zoom_counts_from_the_traces_start(widget):
     widget.zoom(1_000_000, 2_000_000)
     assert widget.view == (1_000_000, 2_000_000)
-    assert widget.view_range == [1_030_000, 2_030_000]
+    assert widget.view_ns == (970_000, 1_970_000)  # the trace begins at -30 µs of its own base
+    widget.zoom(1_000_000, 2_000_000, absolute=True)
+    assert widget.view == (1_030_000, 2_030_000)
     widget.zoom()
-    assert widget.view == (widget.scene.origin_ns, widget.scene.end_ns)
+    assert widget.view == (0, widget.scene.end_ns - widget.scene.origin_ns)
+    with pytest.raises(OptionError, match="absolute=True"):
+        widget.zoom(10**18, 10**18 + 5)
     with pytest.raises(OptionError, match="more than start_ns"):
         widget.zoom(5, 5)
+
+
+def test_show_marks_selects_and_zooms(widget, trace):
+    long = trace.spans[trace.spans["dur_ns"] > 30_000].query("timing == 'measured'")
+    shown = widget.show(long)
+    assert shown.index.tolist() == widget.selection.index.tolist() == long.index.tolist()
+    assert widget.marks["count"] == len(long)
+    first, last = long["t_ns"].min(), (long["t_ns"] + long["dur_ns"]).max()
+    margin = 0.08 * (last - first)
+    assert widget.view_range == pytest.approx([first - margin, last + margin])
+    widget.show(long.head(1), zoom=False)
+    assert widget.selected == {"kind": "span", "row": long.index[0]}
+    assert widget.view_range == pytest.approx([first - margin, last + margin])
+    inside = widget.show(1_000_000, 2_000_000)
+    assert widget.view == (1_000_000, 2_000_000)
+    at = trace.spans.query("timing == 'measured' and t_ns <= 2_000_000 and t_ns + dur_ns > 1_000_000")
+    assert set(inside.query("event == 'span'").index) == set(at.index)
+    with pytest.raises(OptionError, match="place on the time axis"):
+        widget.show(trace.spans.query("timing == 'aggregate'"))
+    assert widget.show(None).empty
+    assert widget.marks["count"] == 0
+
+
+def test_what_a_recorder_notes_of_itself_does_not_move_the_axis(corpus):
+    trace = load(corpus / "kineto" / "a100_ddp_nccl_fwdbwd.json.gz")
+    scene = Scene.of(trace)
+    measured = trace.spans[trace.spans["timing"] == "measured"]
+    assert scene.origin_ns == measured["start_ns"].min()
+    assert scene.end_ns == (measured["start_ns"] + measured["dur_ns"]).max()
+    assert scene.first_ns == trace.spans["start_ns"].min() == scene.origin_ns - 28_719_315
+    made = Timeline(trace)
+    made.zoom(1_000_000, 2_000_000)  # the docstring's example
+    at = measured.query("t_ns <= 2_000_000 and t_ns + dur_ns > 1_000_000")
+    assert len(at) == 4
+    recorder = trace.spans.index[trace.spans["timing"] == "modeled"]
+    assert set(made.select(*made.view).index) == {*at.index, *recorder}
 
 
 def test_find_marks_and_returns_the_matches(widget, trace):
     found = widget.find("SGEMM")
     expected = trace.spans[trace.spans["name"].astype(str).str.contains("sgemm")]
     assert found.index.tolist() == expected.index.tolist()
+    assert widget.selection.index.tolist() == expected.index.tolist()
     assert widget.marks["count"] == len(expected)
     assert widget.marks["label"] == f"{len(expected)} matches"
     assert widget.search == "SGEMM"
@@ -195,7 +238,7 @@ def test_highlight_takes_spans_tables_rows_and_nothing(widget, trace):
 
 def test_what_the_browser_searched_is_marked_in_the_kernel(widget, trace):
     widget.search = "cudaLaunch"
-    names, rows = widget.service._marks()
+    names, rows = widget.service.marks
     assert rows is None
     assert {widget.scene.names[i] for i in np.flatnonzero(names)} == {"cudaLaunchKernel"}
 

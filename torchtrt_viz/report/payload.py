@@ -19,7 +19,7 @@ from torchtrt_viz.model import schema
 from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
-from torchtrt_viz.scene.service import aggregates, minimap
+from torchtrt_viz.scene.service import aggregates, extent, minimap
 from torchtrt_viz.scene.wire import pack, since
 
 __all__ = ["DEFAULT_MAX_SPANS", "Payload", "payload"]
@@ -97,6 +97,7 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
     left_out = "; ".join(words)
     head: dict[str, Any] = {
         "length": scene.length_ns,
+        **extent(scene),
         "origin": str(scene.origin_ns),
         "synthetic": any(part.trace.meta.get("synthetic") for part in scene.parts),
         "tracks": [track.to_dict() for track in scene.tracks],

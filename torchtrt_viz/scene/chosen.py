@@ -1,8 +1,8 @@
-"""Events of a scene as one frame: spans, and instants as rows without a duration."""
+"""Chosen events of a scene: as one frame, spans and instants alike, and in numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from torchtrt_viz.model.trace_data import TraceData
     from torchtrt_viz.scene.scene import Scene
 
-__all__ = ["chosen_events", "instants_of"]
+__all__ = ["chosen_events", "extent_of", "instants_of", "totals_of"]
+
+_TOP_NAMES = 60
 
 
 def chosen_events(scene: Scene, rows: NDArray[np.int64]) -> pd.DataFrame:
@@ -54,6 +56,66 @@ def instants_of(scene: Scene, rows: NDArray[np.int64]) -> list[tuple[int, pd.Dat
         if block.frame == "instants" and high > low:
             instants = scene.parts[block.part].trace.instants
             out.append((block.part, instants.iloc[block.frame_rows(ordered[low:high])]))
+    return out
+
+
+def extent_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[int, int] | None:
+    """Return first start and last end of events, from the scene's origin; None for no events."""
+    ends = [(int(start.min()), int((start + dur).max())) for _, start, dur in _timed(scene, rows)]
+    return (min(begin for begin, _ in ends), max(end for _, end in ends)) if ends else None
+
+
+def totals_of(scene: Scene, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return what chosen events are: how many, from when to when, and by name, host and GPU apart.
+
+    The totals are those that a box has, with whole durations; nested spans count again.
+    """
+    sides: dict[str, dict[str, list[int]]] = {}
+    for (frame, mine), _, dur in _timed(scene, rows):
+        names, domains = frame["name"].cat, frame["domain"].cat.codes.to_numpy()[mine]
+        codes = names.codes.to_numpy()[mine].astype(np.int64)
+        for number, side in enumerate(("host", "gpu")):
+            here = np.maximum(domains, 0) == number
+            count = np.bincount(codes[here] + 1, minlength=len(names.categories) + 1)
+            inside = np.zeros(len(count), np.int64)
+            np.add.at(inside, codes[here] + 1, dur[here])
+            for code in np.flatnonzero(count).tolist():
+                text = "" if code == 0 else str(names.categories[code - 1])
+                entry = sides.setdefault(side, {}).setdefault(text, [0, 0])
+                entry[0] += int(count[code])
+                entry[1] += int(inside[code])
+    begin, end = extent_of(scene, rows) or (0, 0)
+    totals = []
+    for side in sorted(sides, reverse=True):  # host, then gpu
+        ordered = sorted(sides[side].items(), key=lambda item: -item[1][1])
+        totals.append(
+            {
+                "side": side,
+                "events": sum(count for _, (count, _) in ordered),
+                "names": len(ordered),
+                "rows": [[text, count, inside] for text, (count, inside) in ordered[:_TOP_NAMES]],
+            }
+        )
+    return {"events": len(rows), "t0": begin, "t1": end, "totals": totals}
+
+
+def _timed(
+    scene: Scene, rows: NDArray[np.int64]
+) -> list[tuple[tuple[pd.DataFrame, NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64]]]:
+    """Return, per frame, the frame and its rows among these, their start from the origin, and duration."""
+    ordered = np.sort(rows)
+    out = []
+    for block in scene.blocks:
+        low, high = np.searchsorted(ordered, [block.begin, block.end])
+        if high == low:
+            continue
+        part = scene.parts[block.part]
+        mine = block.frame_rows(ordered[low:high])
+        spans = block.frame == "spans"
+        frame = part.trace.spans if spans else part.trace.instants
+        start = frame["start_ns" if spans else "ts_ns"].array[mine].astype(np.int64)
+        dur = frame["dur_ns"].to_numpy()[mine].astype(np.int64) if spans else np.zeros(len(mine), np.int64)
+        out.append(((frame, mine), np.asarray(start) + part.shift_ns - scene.origin_ns, dur))
     return out
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model import schema
+from torchtrt_viz.model.places import trace_start
 from torchtrt_viz.model.trace_data import TraceData
 from torchtrt_viz.scene.tracks import Role, Track, TrackKey, arrange
 
@@ -120,7 +121,10 @@ class Scene:
     note : str
         How several traces were placed on one axis; "" for one trace.
     origin_ns, end_ns : int
-        First start and last end of anything drawn, on the scene's clock.
+        First start and last end of what was observed, on the scene's clock: the axis counts from here, as
+        ``trace.spans["t_ns"]`` does. What a recorder notes of itself may lie before and behind.
+    first_ns, last_ns : int
+        First start and last end of anything drawn.
     """
 
     def __init__(self, parts: Sequence[Part], note: str = "") -> None:
@@ -150,9 +154,10 @@ class Scene:
         self.name_kind = self._kinds_of_names(name, kind, modeled)
         flat = np.array([key.flat for key in keys], np.uint8)
         self.index: TimelineIndex = native("columns").TimelineIndex(track, start, dur, name, flat)
-        self.origin_ns: int
-        self.end_ns: int
-        self.origin_ns, self.end_ns = self.index.bounds
+        self.first_ns: int
+        self.last_ns: int
+        self.first_ns, self.last_ns = self.index.bounds
+        self.origin_ns, self.end_ns = _axis(self.parts, self.first_ns, self.last_ns)
         self.keys = keys
         self.lane_track, _, lane_kind, self.lane_begin, self.lane_end, self.lane_busy = self.index.lanes()
         self.lane_is_cover = lane_kind == 1
@@ -344,8 +349,8 @@ class Scene:
     def clipped(self, t0: int, t1: int) -> tuple[int, int]:
         """Return times from the scene's origin on its clock, no further out than its events need."""
         limits = np.iinfo(np.int64)
-        low = max(self.origin_ns - 1, int(limits.min))
-        high = min(self.origin_ns + self.length_ns + 1, int(limits.max))
+        low = max(self.first_ns - 1, int(limits.min))
+        high = min(max(self.last_ns, self.origin_ns + self.length_ns) + 1, int(limits.max))
         first, last = (min(max(t + self.origin_ns, low), high) for t in (t0, t1))
         return first, last
 
@@ -440,6 +445,34 @@ def placed(trace: TraceData) -> NDArray[np.bool_]:
             end = begin + spans["dur_ns"].to_numpy()[unlikely]
             out[unlikely] = (begin >= first) & (end <= last)
     return out
+
+
+def _axis(parts: Sequence[Part], first: int, last: int) -> tuple[int, int]:
+    """Return where the time axis begins and ends: first start and last end of what was observed.
+
+    Without anything observed, those of all that is drawn.
+    """
+    recorder = schema.TIMINGS.index("modeled"), schema.KINDS.index("other")
+    begins, ends = [], []
+    for part in parts:
+        spans = part.trace.spans
+        begin = trace_start(spans)
+        if begin is None:
+            continue
+        timing, kind = (spans[name].cat.codes.to_numpy() for name in ("timing", "kind"))
+        work = placed(part.trace) & ~((timing == recorder[0]) & (kind == recorder[1]))
+        if not work.any():
+            continue
+        start, dur = spans["start_ns"], spans["dur_ns"]
+        if not work.all():
+            start, dur = start[work], dur[work]
+        begins.append(begin + part.shift_ns)
+        ends.append(
+            int((start.to_numpy(dtype=np.int64) + dur.to_numpy(dtype=np.int64)).max()) + part.shift_ns
+        )
+    if not begins or min(begins) < first or min(begins) >= max(ends):
+        return first, last
+    return min(begins), min(max(ends), last)
 
 
 def _rank_label(rank: Any, role: Any, number: int) -> str:

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 
 from torchtrt_viz._native import native
 from torchtrt_viz.model import schema
+from torchtrt_viz.scene.chosen import totals_of
 from torchtrt_viz.scene.counters import CounterSeries, counter_series
 from torchtrt_viz.scene.details import details, links
 from torchtrt_viz.scene.scene import Place, Rows, Scene, placed
 from torchtrt_viz.scene.wire import pack, since
 
-__all__ = ["Answer", "Service", "aggregates", "minimap"]
+__all__ = ["Answer", "Service", "aggregates", "extent", "minimap"]
 
 Answer = tuple[dict[str, Any], list[bytes]]
 WIDE_PX = 24
@@ -57,6 +58,7 @@ class Service:
         self._marked_names: NDArray[np.uint8] | None = None
         self._marked_rows: NDArray[np.uint8] | None = None
         self._text: str | None = None  # the search that the marks belong to
+        self._chosen: Rows = np.empty(0, np.int64)
         self._folded: tuple[bytes, NDArray[np.int64]] | None = None
         self._ops: dict[str, Callable[[dict[str, Any]], Answer]] = {
             "batch": self._batch,
@@ -73,6 +75,7 @@ class Service:
             "counters": self._counters,
             "totals": self._totals,
             "marks": self._send_marks,
+            "chosen": self._send_chosen,
         }
 
     def answer(self, request: dict[str, Any]) -> Answer:
@@ -129,9 +132,24 @@ class Service:
         found: NDArray[np.uint8] = native("columns").names_with(*self._folded, wanted)
         return found
 
-    def _marks(self) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
+    @property
+    def marks(self) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
+        """What is marked: one byte per name, one per scene row; None where neither decides."""
         with self._lock:
             return self._marked_names, self._marked_rows
+
+    # -- chosen events -------------------------------------------------------------------------------
+
+    @property
+    def chosen(self) -> Rows:
+        """Scene rows that were chosen one by one: what neither one click nor a box can say."""
+        with self._lock:
+            return self._chosen
+
+    def choose(self, rows: Rows) -> None:
+        """Choose the events at scene rows."""
+        with self._lock:
+            self._chosen = np.unique(rows)
 
     # -- requests ------------------------------------------------------------------------------------
 
@@ -153,6 +171,7 @@ class Service:
         texts = scene.names if whole or sum(map(len, scene.names)) <= _NAMES_AT_ONCE else None
         info = {
             "length": scene.length_ns,
+            **extent(scene),
             "origin": str(scene.origin_ns),
             "synthetic": any(part.trace.meta.get("synthetic") for part in scene.parts),
             "tracks": [track.to_dict() for track in scene.tracks],
@@ -190,7 +209,7 @@ class Service:
         t0, t1 = self._range(request)
         width = min(max(int(request["width"]), 1), 4096)
         lanes = np.asarray(request["lanes"], np.int32)
-        names, rows = self._marks()
+        names, rows = self.marks
         px = (t1 - t0) / width
         found: dict[str, Any] = scene.index.view(
             t0, t1, width, lanes, max(64, width // 4), max(1, int(px * WIDE_PX)), names, rows
@@ -221,9 +240,10 @@ class Service:
 
     def _range(self, request: dict[str, Any]) -> tuple[int, int]:
         """Times of a request on the scene's clock; views reach a little beyond both ends, not further."""
-        length = self.scene.length_ns
-        t0 = min(max(int(request["t0"]), -2 * length), 2 * length)
-        t1 = min(max(int(request["t1"]), t0 + 1), 3 * length + 1)
+        begin, end = extent(self.scene).values()
+        slack = 2 * (end - begin)
+        t0 = min(max(int(request["t0"]), begin - slack), end + slack)
+        t1 = min(max(int(request["t1"]), t0 + 1), end + slack + 1)
         low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         t0 = min(max(t0 + self.scene.origin_ns, low), high - 1)
         return t0, min(max(t1 + self.scene.origin_ns, t0 + 1), high)
@@ -286,23 +306,26 @@ class Service:
         return {"text": text, "count": count}, []
 
     def _send_marks(self, request: dict[str, Any]) -> Answer:
-        names, rows = self._marks()
+        names, rows = self.marks
         frame, data = pack("marks", {"names": names, "rows": rows})
         return {"frame": frame}, [data]
 
+    def _send_chosen(self, request: dict[str, Any]) -> Answer:
+        return totals_of(self.scene, self.chosen), []
+
     def _step(self, request: dict[str, Any]) -> Answer:
-        names, rows = self._marks()
+        names, rows = self.marks
         if names is None and rows is None:
             return {"place": None}, []
         lanes = np.asarray(request["lanes"], np.int32)
         forward = bool(request["forward"])
         index = self.scene.index
         time = min(
-            max(int(request["t"]) + self.scene.origin_ns, self.scene.origin_ns - 1), self.scene.end_ns + 1
+            max(int(request["t"]) + self.scene.origin_ns, self.scene.first_ns - 1), self.scene.last_ns + 1
         )
         found = index.next_marked(lanes, time, int(request["lane"]), forward, names, rows)
         if found is None:  # around the end
-            time = self.scene.origin_ns if forward else self.scene.end_ns
+            time = self.scene.first_ns if forward else self.scene.last_ns
             found = index.next_marked(lanes, time, -1, forward, names, rows)
         return self._found(found), []
 
@@ -341,6 +364,14 @@ class Service:
                 for i in order
             ],
         }, []
+
+
+def extent(scene: Scene) -> dict[str, int]:
+    """Return where anything drawn ``begin``s and ``end``s, from the scene's origin, which is part of it."""
+    return {
+        "begin": min(0, scene.first_ns - scene.origin_ns),
+        "end": max(scene.length_ns, scene.last_ns - scene.origin_ns),
+    }
 
 
 def minimap(scene: Scene, width: int = _MINIMAP_WIDTH) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -177,7 +177,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
             return
         for timeline in self._timelines:
             selection = self.selection
-            timeline.highlight(None if selection.empty else self.spans)
+            timeline.show(None if selection.empty else self.spans, zoom=False)
 
     def _mark(self, timeline: Timeline) -> None:
         selected = timeline.selection

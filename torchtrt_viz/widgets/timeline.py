@@ -15,9 +15,10 @@ from torchtrt_viz.errors import MissingDependencyError, OptionError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.picture import write_svg
 from torchtrt_viz.scene import assets
-from torchtrt_viz.scene.chosen import chosen_events, instants_of
+from torchtrt_viz.scene.chosen import chosen_events, extent_of, instants_of
 from torchtrt_viz.scene.scene import Rows, Scene
-from torchtrt_viz.scene.service import Service
+from torchtrt_viz.scene.service import Service, extent
+from torchtrt_viz.scene.wanted import named, names_mask, rows_named, wanted_rows
 from torchtrt_viz.widgets.static_form import KeepsStaticForm, kept_id
 
 try:
@@ -64,17 +65,18 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
     Attributes
     ----------
     selection : pandas.DataFrame
-        The events that are selected in the widget, as rows of ``trace.spans``.
+        The events that are selected, whichever view selected them, as rows of ``trace.spans``.
     view : tuple of int
-        Start and end of what is in sight, in ns on the trace's own base.
+        Start and end of what is in sight, in ns from the trace's start; `view_ns` on its own base.
 
     Examples
     --------
     >>> w = trace.timeline()
     >>> w                                  # show it, select something
     >>> w.selection.groupby("name", observed=True)["dur_ns"].sum()
-    >>> w.zoom(1_000_000, 2_000_000)       # ns on the trace's base
-    >>> w.find("gemm")                     # marks the matches and returns them
+    >>> w.zoom(1_000_000, 2_000_000)       # ns from the trace's start
+    >>> w.find("gemm")                     # marks and selects the matches, and returns them
+    >>> w.show(trace.spans.nlargest(3, "dur_ns"))    # marks, selects and zooms to them
     >>> w.highlight(trace.spans.query("dur_ns > 1_000_000"))
     """
 
@@ -111,6 +113,7 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self.scene = Scene.of(trace, align)
         self.service = Service(self.scene, whole_limit)
         self._pictures: dict[str, str] = {}
+        self._choices = 0  # counts selections of single rows: equal ones in a row must still be told
         # slow to import: it needs pandas
         from torchtrt_viz.report.static_html import scene_html
 
@@ -132,37 +135,65 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     @property
     def view(self) -> tuple[int, int]:
-        """Start and end of what is in sight, in ns on the trace's own base."""
-        origin = self.scene.origin_ns
+        """Start and end of what is in sight, in ns from the trace's start, as ``trace.spans["t_ns"]``."""
         if len(self.view_range) != 2:
-            return origin, self.scene.end_ns
-        return origin + round(self.view_range[0]), origin + round(self.view_range[1])
+            return 0, self.scene.length_ns
+        return round(self.view_range[0]), round(self.view_range[1])
 
-    def zoom(self, start_ns: int | None = None, end_ns: int | None = None) -> None:
-        """Show the time from ``start_ns`` to ``end_ns``, in ns on the trace's own base.
+    @property
+    def view_ns(self) -> tuple[int, int]:
+        """The same in ns on the trace's own base, as ``trace.spans["start_ns"]``."""
+        origin = self.scene.origin_ns
+        return origin + self.view[0], origin + self.view[1]
 
-        A missing end means that of the trace; ``zoom()`` shows everything.
+    def zoom(self, start_ns: int | None = None, end_ns: int | None = None, *, absolute: bool = False) -> None:
+        """Show the time from ``start_ns`` to ``end_ns``, in ns from the trace's start (0 on the axis).
+
+        These are the times of ``trace.spans["t_ns"]``. A missing end means that of the trace; ``zoom()``
+        shows everything.
+
+        Parameters
+        ----------
+        absolute
+            The times are on the trace's own base instead, as ``start_ns`` of the spans.
 
         Raises
         ------
         OptionError
-            When the end does not come after the start.
+            When the end does not come after the start, or the trace has nothing near these times.
         """
-        start = self.scene.origin_ns if start_ns is None else int(start_ns)
-        end = self.scene.end_ns if end_ns is None else int(end_ns)
+        start, end = self._range(start_ns, end_ns, absolute)
         if end <= start:
-            raise OptionError("end_ns", end, f"more than start_ns, which is {start}")
-        self.view_range = [float(start - self.scene.origin_ns), float(end - self.scene.origin_ns)]
+            raise OptionError("end_ns", end_ns, f"more than start_ns, which is {start_ns}")
+        if end < self._bounds[0] or start > self._bounds[1]:
+            other = "" if absolute else "; for times on the trace's own base say absolute=True"
+            limits = "{} to {}".format(*(at + self._base(absolute) for at in self._bounds))
+            raise OptionError("start_ns", start_ns, f"within the trace, {limits} ns{other}")
+        self.view_range = [float(start), float(end)]
+
+    @property
+    def _bounds(self) -> tuple[int, int]:
+        return tuple(extent(self.scene).values())  # type: ignore[return-value]
+
+    def _base(self, absolute: bool) -> int:
+        return self.scene.origin_ns if absolute else 0
+
+    def _range(self, start_ns: int | None, end_ns: int | None, absolute: bool) -> tuple[int, int]:
+        base = self._base(absolute)
+        start = 0 if start_ns is None else int(start_ns) - base
+        end = self.scene.length_ns if end_ns is None else int(end_ns) - base
+        return start, end
 
     # -- what is selected ----------------------------------------------------------------------------
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The selected events, as many as the widget says: rows of ``trace.spans``, with their index.
+        """The selected events, whichever view selected them: rows of ``trace.spans``, with their index.
 
-        A box selects every event on its lanes that touches its time, whole. Where instants are among them,
-        they are rows as well, without a duration, and a first column ``event`` ("span", "instant") says whose
-        index a row has; `selected_instants` gives them as rows of ``trace.instants``.
+        A click, a box (every event on its lanes that touches its time, whole), chosen rows of a table, `find`
+        and `show` all select. Where instants are among them, they are rows as well, without a duration, and a
+        first column ``event`` ("span", "instant") says whose index a row has; `selected_instants` gives them
+        as rows of ``trace.instants``.
         """
         return chosen_events(self.scene, self._selected_rows())
 
@@ -180,6 +211,8 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         selected = dict(self.selected)
         if selected.get("kind") == "span":
             return np.array([int(selected["row"])], np.int64)
+        if selected.get("kind") == "rows":
+            return self.service.chosen
         if selected.get("kind") == "box":
             known = len(self.scene.lane_track)
             lanes = {lane for lane in map(int, selected["lanes"]) if 0 <= lane < known}
@@ -187,18 +220,22 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         return np.empty(0, np.int64)
 
     def select(
-        self, start_ns: int | None = None, end_ns: int | None = None, tracks: str | None = None
+        self,
+        start_ns: int | None = None,
+        end_ns: int | None = None,
+        tracks: str | None = None,
+        *,
+        absolute: bool = False,
     ) -> pd.DataFrame:
         """Select the events between two times, on the tracks whose label contains ``tracks``; return them.
 
-        Without arguments nothing is selected.
+        Times count from the trace's start, or with ``absolute`` on its own base, as in `zoom`. Without
+        arguments nothing is selected.
         """
         if start_ns is None and end_ns is None and tracks is None:
             self.selected = {}
             return self.selection
-        origin = self.scene.origin_ns
-        start = 0 if start_ns is None else int(start_ns) - origin
-        end = self.scene.length_ns if end_ns is None else int(end_ns) - origin
+        start, end = self._range(start_ns, end_ns, absolute)
         if end < start:
             raise OptionError("end_ns", end_ns, f"not before start_ns, which is {start_ns}")
         chosen = [
@@ -213,10 +250,71 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self.selected = {"kind": "box", "t0": start, "t1": end, "lanes": lanes}
         return self.selection
 
+    def show(
+        self,
+        what: pd.DataFrame | pd.Series | Iterable[int] | int | None = None,
+        end_ns: int | None = None,
+        *,
+        zoom: bool = True,
+    ) -> pd.DataFrame:
+        """Bring events into sight: mark them, select them, and zoom to them; return what is selected.
+
+        Parameters
+        ----------
+        what
+            What `highlight` takes: rows of ``trace.spans``, row numbers, or a table with a column ``name``.
+            Or a start in ns from the trace's start, with ``end_ns``: then the time between them is shown
+            and everything in it is selected. None clears marks and selection.
+        zoom
+            False leaves the time in sight as it is.
+
+        Raises
+        ------
+        OptionError
+            When none of the rows has a place on the time axis, as sums over calls have none.
+
+        Examples
+        --------
+        >>> w.show(trace.kernels().head(1))       # every launch of the kernel that takes most time
+        >>> w.show(1_000_000, 2_000_000)          # the second millisecond, and all that runs in it
+        """
+        if isinstance(what, (int, np.integer)):
+            if zoom:
+                self.zoom(int(what), end_ns)
+            return self.select(int(what), end_ns)
+        self.highlight(what)
+        if what is None:
+            return self.select()
+        rows = self._marked_rows()
+        if len(rows) == 0 and len(what):  # type: ignore[arg-type]
+            raise OptionError("what", f"{len(what)} rows", "rows with a place on the time axis")  # type: ignore[arg-type]
+        self._select_rows(rows)
+        found = extent_of(self.scene, rows)
+        if zoom and found is not None:
+            margin = max(0.08 * (found[1] - found[0]), 500.0)
+            self.view_range = [found[0] - margin, found[1] + margin]
+        return self.selection
+
+    def _select_rows(self, rows: Rows) -> None:
+        if len(rows) == 0:
+            self.selected = {}
+        elif len(rows) == 1:
+            self.selected = {"kind": "span", "row": int(rows[0])}
+        else:
+            self.service.choose(rows)
+            self._choices += 1
+            self.selected = {"kind": "rows", "version": self._choices, "count": len(rows)}
+
+    def _marked_rows(self) -> Rows:
+        names, rows = self.service.marks
+        if rows is not None:
+            return np.flatnonzero(rows)
+        return np.empty(0, np.int64) if names is None else rows_named(self.scene, names)
+
     # -- what is marked ------------------------------------------------------------------------------
 
     def find(self, name: str) -> pd.DataFrame:
-        """Mark every span whose name contains ``name``, whatever the case, and return these spans.
+        """Mark and select every event whose name contains ``name``, whatever the case, and return them.
 
         The others are dimmed; N and Shift+N in the widget go from match to match.
         """
@@ -225,8 +323,8 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self._marked(text, f"{count:,} {'match' if count == 1 else 'matches'}", count)
         with self.hold_trait_notifications():
             self.search = text
-        hits = self.service.matching(text)
-        return self._spans_named(hits)
+        self._select_rows(self._marked_rows())
+        return self.selection
 
     def highlight(self, what: pd.DataFrame | pd.Series | Iterable[int] | None) -> int:
         """Mark spans and dim the others; returns how many events are marked.
@@ -243,14 +341,13 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
             self.service.mark()
             self._marked("", "", 0)
             return 0
-        names = _names_of(what)
+        names = named(what)
         if names is not None:
-            wanted = set(names)
-            mask = np.fromiter((name in wanted for name in self.scene.names), np.uint8, len(self.scene.names))
-            count = self.service.mark(names=mask)
-            label = f"{count:,} highlighted ({len(wanted):,} {'name' if len(wanted) == 1 else 'names'})"
+            different = len(set(names))
+            count = self.service.mark(names=names_mask(self.scene, names))
+            label = f"{count:,} highlighted ({different:,} {'name' if different == 1 else 'names'})"
         else:
-            count = self.service.mark(rows=self._scene_rows(what))
+            count = self.service.mark(rows=wanted_rows(self.scene, what))
             label = f"{count:,} highlighted"
         self._marked("", label, count)
         return count
@@ -258,50 +355,6 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
     def _marked(self, text: str, label: str, count: int) -> None:
         version = int(self.marks.get("version", 0)) + 1
         self.marks = {"version": version, "text": text, "label": label, "count": count}
-
-    def _scene_rows(self, what: Any) -> Rows:
-        index = what.index if hasattr(what, "iloc") else None  # a list has a method of this name
-        if len(self.scene.parts) > 1:
-            if index is None or "part" not in getattr(what, "columns", ()):
-                raise TypeError(
-                    "with several traces, highlight() needs a frame with a column 'part', as w.selection has"
-                )
-            found = [
-                self._part_rows(what[what["part"] == part.label], number)
-                for number, part in enumerate(self.scene.parts)
-            ]
-            return np.concatenate(found)
-        if "event" in getattr(what, "columns", ()):
-            return self._part_rows(what, 0)
-        rows = np.asarray(list(what) if index is None else index)
-        if rows.dtype.kind not in "iu" and len(rows):
-            raise TypeError(
-                "highlight() needs rows of trace.spans (with their index), row numbers, or a table with a "
-                f"column 'name'; got an index of {rows.dtype}"
-            )
-        return self.scene.scene_rows(rows.astype(np.int64))
-
-    def _part_rows(self, what: pd.DataFrame, part: int) -> Rows:
-        """Translate rows of a selection of one trace; instants are told by the column ``event``."""
-        if "event" not in what.columns:
-            return self.scene.scene_rows(what.index.to_numpy(), part)
-        instant = (what["event"] == "instant").to_numpy()
-        return np.concatenate(
-            [
-                self.scene.scene_rows(what.index[~instant].to_numpy(), part),
-                self.scene.scene_rows(what.index[instant].to_numpy(), part, "instants"),
-            ]
-        )
-
-    def _spans_named(self, names: Any) -> pd.DataFrame:
-        wanted = {name for name, hit in zip(self.scene.names, names, strict=True) if hit}
-        rows = []
-        for number, part in enumerate(self.scene.parts):
-            column = part.trace.spans["name"]
-            codes = [code for code, name in enumerate(column.cat.categories) if str(name) in wanted]
-            here = np.flatnonzero(np.isin(column.cat.codes.to_numpy(), codes))
-            rows.append(self.scene.scene_rows(here, number))
-        return self.scene.frame(np.concatenate(rows))
 
     def _searched(self, change: dict[str, Any]) -> None:
         # The front end searches by itself when it holds everything; the marks of both sides stay the same.
@@ -325,7 +378,7 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         width
             Of the picture in pixels.
         """
-        start, end = self.view
+        start, end = self.view_ns
         return write_svg(
             self.scene,
             path,
@@ -350,20 +403,3 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
             _log.exception("timeline request %r failed", content.get("op"))
             answer, buffers = {"error": f"{type(error).__name__}: {error}"}, []
         self.send({**answer, "reply": content.get("id")}, buffers)
-
-
-def _names_of(what: Any) -> list[str] | None:
-    """Return the names that a table speaks of, or None when it is made of rows of the spans."""
-    columns = getattr(what, "columns", None)
-    if columns is None:
-        return None
-    if "start_ns" in columns:
-        return None
-    if "name" in columns:
-        return [str(name) for name in what["name"]]
-    if what.index.name == "name":
-        return [str(name) for name in what.index]
-    raise TypeError(
-        "highlight() needs rows of trace.spans or a table with a column 'name'; "
-        f"got the columns {list(columns)}"
-    )

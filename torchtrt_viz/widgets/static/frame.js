@@ -30,6 +30,7 @@ export function paintRuler(context, scene, height) {
     }
     context.fillStyle = theme.muted;
     // Half a label would be read as another time.
+    if (t < -step / 1e6 && scene.begin === 0) continue; // the margin before the trace is no time of it
     const label = tick(t, step, Math.max(Math.abs(scene.t0), Math.abs(scene.t1)));
     if (x >= 0 && x + 4 + context.measureText(label).width <= width) context.fillText(label, x + 4, height / 2 - 1);
   }
@@ -41,7 +42,7 @@ export function paintRuler(context, scene, height) {
     context.fillRect(x0, height - 3, Math.max(1, x1 - x0), 3);
     chip(context, scene, `Δ ${duration(t1 - t0)}`, (x0 + x1) / 2, height, theme.strong);
   } else if (scene.pointer !== null) {
-    const t = scene.t0 + (scene.pointer / width) * span;
+    const t = Math.max(scene.begin, scene.t0 + (scene.pointer / width) * span);
     chip(context, scene, tick(t, step / 100, Math.max(Math.abs(scene.t0), Math.abs(scene.t1))), scene.pointer, height, theme.muted);
   }
 }

@@ -4,7 +4,7 @@
 import { LocalIndex } from "./local.js";
 
 /** @import { Columns } from "./local.js" */
-/** @import { HeldPlace, Info, Section, Totals, ViewRequest } from "./types.js" */
+/** @import { Chosen, HeldPlace, Info, Section, Totals, ViewRequest } from "./types.js" */
 
 /**
  * What is known of the names, per name.
@@ -105,6 +105,44 @@ export class HeldSource {
   }
 
   /**
+   * Marks rows, or what has one of some names, and returns the rows.
+   * @param {{rows?: number[], names?: string[]}} wanted
+   * @returns {number[]}
+   */
+  mark({ rows, names }) {
+    const { index } = this;
+    index.markNames = null;
+    index.markRows = null;
+    if (rows) {
+      index.markRows = index.maskOf(rows);
+      return rows;
+    }
+    const some = new Set(names);
+    index.markNames = Uint8Array.from(this.texts, (name) => (some.has(name) ? 1 : 0));
+    return index.marked(this.drawnLanes);
+  }
+
+  /**
+   * @param {number[]} rows
+   * @returns {Chosen}
+   */
+  chosenOf(rows) {
+    const { t0, t1, found } = this.index.totalsOf(rows, this.drawnLanes, this.laneSides());
+    const totals = found.map(([side, { events, names, rows }]) => ({ side, events, names, rows: this.#withNames(rows) }));
+    return { events: totals.reduce((sum, side) => sum + side.events, 0), t0, t1, totals };
+  }
+
+  /** @returns {Map<number, Section>} */
+  laneSides() {
+    return new Map(this.info.tracks.flatMap((track) => track.lanes.map((lane) => [lane, track.section])));
+  }
+
+  /** @param {[number, number, number][]} rows @returns {[string, number, number][]} */
+  #withNames(rows) {
+    return rows.map(([name, some, inside]) => [this.nameText(name), some, inside]);
+  }
+
+  /**
    * @param {number} t0
    * @param {number} t1
    * @param {number[]} lanes
@@ -112,6 +150,6 @@ export class HeldSource {
    */
   totals(t0, t1, lanes) {
     const { events, names, rows } = this.index.totals(t0, t1, lanes);
-    return { events, names, rows: rows.map(([name, some, inside]) => [this.nameText(name), some, inside]) };
+    return { events, names, rows: this.#withNames(rows) };
   }
 }

@@ -5,7 +5,7 @@ import { HeldSource } from "./held.js";
 import { View } from "./view.js";
 import { Wire, columnsOf } from "./wire.js";
 
-/** @import { CounterRequest, Counters, Detail, Info, Links, Model, Place, Totals, ViewRequest } from "./types.js" */
+/** @import { Chosen, CounterRequest, Counters, Detail, Info, Links, Model, Place, Totals, ViewRequest } from "./types.js" */
 /** @typedef {import("./wire.js").Columns<"open">} Opened */
 /** @typedef {Info & {names: string[] | null, name_count: number}} KernelInfo */
 
@@ -68,6 +68,11 @@ class WholeSource extends HeldSource {
   /** @param {CounterRequest} request */
   counters(request) {
     return countersOf(this.wire, request);
+  }
+
+  /** @returns {Promise<Chosen>} */
+  chosen() {
+    return this.wire.ask("chosen");
   }
 
   /** Python marked something (find, highlight): take its marks over. */
@@ -154,6 +159,11 @@ class RemoteSource {
   /** @param {CounterRequest} request */
   counters(request) {
     return countersOf(this.wire, request);
+  }
+
+  /** @returns {Promise<Chosen>} */
+  chosen() {
+    return this.wire.ask("chosen");
   }
 
   /** @param {number} row @returns {Promise<Detail>} */

@@ -101,7 +101,7 @@ function clear({ help, menu, measure, selection, search }) {
   if (help.open) help.toggle(false);
   else if (menu.open) menu.close();
   else if (measure.span) measure.clear();
-  else if (selection.place || selection.box) selection.select(null);
+  else if (selection.any) selection.select(null);
   else if (search.active) search.find("");
 }
 

@@ -3,7 +3,7 @@
 
 import { View } from "./view.js";
 
-/** @import { HeldPlace, ViewRequest } from "./types.js" */
+/** @import { HeldPlace, Section, ViewRequest } from "./types.js" */
 /** @typedef {Record<number, number> & {readonly length: number}} Numbers a typed array, or an array */
 
 /**
@@ -422,6 +422,52 @@ export class LocalIndex {
     return sum;
   }
 
+  /** One byte per row: 1 for these. @param {number[]} rows */
+  maskOf(rows) {
+    let most = -1;
+    for (const row of rows) most = Math.max(most, row);
+    const mask = new Uint8Array(most + 1);
+    for (const row of rows) mask[row] = 1;
+    return mask;
+  }
+
+  /** The rows that are marked. @param {number[]} lanes */
+  marked(lanes) {
+    /** @type {number[]} */
+    const rows = [];
+    for (const lane of lanes) {
+      for (let i = this.laneBegin[lane]; i < this.laneEnd[lane]; i++) if (this.#isMarked(i)) rows.push(this.row[i]);
+    }
+    return rows;
+  }
+
+  /**
+   * Chosen rows by name, most time first, per side of their lanes, and when they are.
+   * @param {number[]} rows
+   * @param {number[]} lanes the same every time
+   * @param {Map<number, Section>} sides
+   */
+  totalsOf(rows, lanes, sides) {
+    /** @type {Map<Section, Map<number, [name: number, events: number, inside: number]>>} */
+    const found = new Map();
+    let [t0, t1] = [Infinity, -Infinity];
+    for (const row of rows) {
+      const place = this.locate(row, lanes);
+      if (!place) continue;
+      const side = sides.get(place.lane) ?? "host";
+      const names = found.get(side) ?? new Map();
+      found.set(side, names);
+      const entry = names.get(place.nameId) ?? [place.nameId, 0, 0];
+      entry[1]++;
+      entry[2] += place.dur;
+      names.set(place.nameId, entry);
+      t0 = Math.min(t0, place.start);
+      t1 = Math.max(t1, place.start + place.dur);
+    }
+    const order = /** @type {const} */ (["host", "gpu"]).filter((side) => found.has(side));
+    return { t0: Math.min(t0, t1), t1: Math.max(t0, t1), found: order.map((side) => /** @type {const} */ ([side, topOf(found.get(side) ?? new Map())])) };
+  }
+
   /**
    * Events of a range by name, most time first.
    * @param {number} t0
@@ -431,7 +477,6 @@ export class LocalIndex {
   totals(t0, t1, lanes) {
     /** @type {Map<number, [name: number, events: number, inside: number]>} */
     const found = new Map();
-    let events = 0;
     for (const lane of lanes) {
       const [from, to] = this.#inSight(lane, t0, t1 + 1); // whole nanoseconds: what starts at t1 counts
       for (let i = from; i < to; i++) {
@@ -440,12 +485,19 @@ export class LocalIndex {
         entry[1]++;
         entry[2] += Math.max(0, Math.min(this.#end(i), t1) - Math.max(this.start[i], t0));
         found.set(this.name[i], entry);
-        events++;
       }
     }
-    const rows = [...found.values()].sort((a, b) => b[2] - a[2]);
-    return { events, names: rows.length, rows: rows.slice(0, TOP_NAMES) };
+    return topOf(found);
   }
+}
+
+/**
+ * What was counted by name, most time first.
+ * @param {Map<number, [name: number, events: number, inside: number]>} found
+ */
+function topOf(found) {
+  const rows = [...found.values()].sort((a, b) => b[2] - a[2]);
+  return { events: rows.reduce((sum, [, events]) => sum + events, 0), names: rows.length, rows: rows.slice(0, TOP_NAMES) };
 }
 
 /**

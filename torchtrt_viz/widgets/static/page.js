@@ -116,6 +116,11 @@ class PageSource extends HeldSource {
     return { links: found, total };
   }
 
+  /** @param {number[]} [rows] */
+  chosen(rows = []) {
+    return this.chosenOf(rows);
+  }
+
   /**
    * @param {CounterRequest} request
    * @returns {Counters}

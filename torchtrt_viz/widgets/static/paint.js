@@ -20,6 +20,7 @@ import { rgb } from "./theme.js";
  * @property {number} t0
  * @property {number} t1
  * @property {number} length of the trace
+ * @property {number} begin of anything drawn, 0 or before
  * @property {Rows} rows
  * @property {View | null} view
  * @property {View | null} overview

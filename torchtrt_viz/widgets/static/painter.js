@@ -143,6 +143,7 @@ export class Painter {
       t0: viewport.t0,
       t1: viewport.t1,
       length: viewport.length,
+      begin: viewport.begin,
       rows,
       view: views.view,
       overview: views.overview,

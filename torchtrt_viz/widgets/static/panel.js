@@ -7,7 +7,7 @@ import { KEYS, MOUSE } from "./keys.js";
 import { clean } from "./paint.js";
 
 /** @import { Selection } from "./selection.js" */
-/** @import { Box, Detail, Links, Role, Section, Totals } from "./types.js" */
+/** @import { Box, Chosen, Detail, Links, Role, Section, Totals } from "./types.js" */
 /** @typedef {[title: string, lines: string[]]} Tip */
 
 const MAX_LINKS_LISTED = 40;
@@ -72,7 +72,8 @@ export class Details {
     this.#selection = selection;
     this.#inPython = inPython;
     selection.described.listen((about) => {
-      if (about && "box" in about) panel.replaceChildren(...this.#box(about.box, about.events, about.totals));
+      if (about && "chosen" in about) panel.replaceChildren(...this.#chosen(about.chosen));
+      else if (about && "box" in about) panel.replaceChildren(...this.#box(about.box, about.events, about.totals));
       else if (about) panel.replaceChildren(...this.#span(about.detail, about.links));
       panel.hidden = !about;
     });
@@ -114,14 +115,27 @@ export class Details {
    */
   #box(box, events, totals) {
     const lanes = `${box.lanes.size} ${box.lanes.size === 1 ? "lane" : "lanes"}`;
+    return this.#summary(`${count(events)} events in ${duration(box.t1 - box.t0)} on ${lanes}`, totals);
+  }
+
+  /**
+   * @param {string} title
+   * @param {(Totals & {side: Section})[]} totals
+   */
+  #summary(title, totals) {
     const head = element(
       "div",
       { class: "tv-head" },
-      element("b", { class: "tv-name" }, `${count(events)} events in ${duration(box.t1 - box.t0)} on ${lanes}`),
+      element("b", { class: "tv-name" }, title),
       element("span", { class: "tv-muted" }, this.#inPython ? "w.selection gives them as a DataFrame" : ""),
       button("×", "close (Esc)", () => this.#selection.select(null), { class: "tv-close" }),
     );
     return [head, element("div", { class: "tv-columns" }, ...totals.map(sideTotals))];
+  }
+
+  /** Events that were chosen one by one. @param {Chosen} chosen */
+  #chosen({ events, t0, t1, totals }) {
+    return this.#summary(`${count(events)} events selected, within ${duration(t1 - t0)}`, totals);
   }
 
   /** @param {Links} links */

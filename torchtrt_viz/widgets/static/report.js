@@ -79,8 +79,13 @@ if (root && data) {
     (timeline) => {
       Object.assign(window, { tvTimeline: timeline }); // for those who script the page
       data.remove(); // it is decoded: the text need not be held twice
-      // A name in a table leads to its spans in the timeline.
+      // A name in a table leads to its spans in the timeline; so does whatever says what to show.
       document.addEventListener("click", (event) => {
+        const request = event.target instanceof Element && event.target.closest("[data-show]")?.getAttribute("data-show");
+        if (request) {
+          timeline.show(JSON.parse(request));
+          return root.scrollIntoView({ block: "nearest" });
+        }
         const name = event.target instanceof Element && event.target.closest("[data-name]")?.getAttribute("data-name");
         if (!name) return;
         timeline.search(name).then(() => timeline.stepMatch(true));

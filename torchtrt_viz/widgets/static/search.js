@@ -26,6 +26,7 @@ export class Search {
   #navigation;
   #announce;
   #text = "";
+  #elsewhere = false;
   /** Of the marks that Python made. @type {number | undefined} */
   #version;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -54,7 +55,7 @@ export class Search {
 
   /** Whether something is searched for or marked. */
   get active() {
-    return Boolean(this.#text || this.#version);
+    return Boolean(this.#text || this.#version || this.#elsewhere);
   }
 
   focus() {
@@ -73,6 +74,7 @@ export class Search {
     clearTimeout(this.#soon);
     if (this.#input.value !== text) this.#input.value = text;
     this.#text = text;
+    this.#elsewhere = false;
     const answer = this.#source.search(text);
     this.#views.markedAnew(); // the picture with these marks is asked for along with their number
     await null; // Python is told after the question has gone out, which then need not wait behind it
@@ -80,6 +82,16 @@ export class Search {
     const found = await answer;
     if (this.#text !== text) return;
     this.#matches.textContent = text ? `${count(found)} ${found === 1 ? "match" : "matches"}` : "";
+  }
+
+  /** Something was marked without a search. @param {number} events */
+  markedElsewhere(events) {
+    clearTimeout(this.#soon);
+    this.#text = this.#input.value = "";
+    this.#elsewhere = events > 0;
+    this.#matches.textContent = events ? `${count(events)} highlighted` : "";
+    this.#views.markedAnew();
+    this.#reveal();
   }
 
   /** Selects the next or previous match; `first` searches for what is typed before. @param {boolean} forward */

@@ -7,12 +7,12 @@ import { Signal } from "./signal.js";
 /** @import { Cursor } from "./cursor.js" */
 /** @import { Navigation } from "./navigation.js" */
 /** @import { Rows } from "./rows.js" */
-/** @import { Box, Detail, LaneRow, Link, Links, Place, Section, Selected, Source, Store, Totals } from "./types.js" */
+/** @import { Box, Chosen, Detail, LaneRow, Link, Links, Place, Section, Selected, Source, Store, Totals } from "./types.js" */
 /** @import { Viewport } from "./viewport.js" */
 
 /**
  * What is to be said of the selection; null: nothing.
- * @typedef {{detail: Detail, links: Links} | {box: Box, events: number, totals: (Totals & {side: Section})[]} | null} Description
+ * @typedef {{detail: Detail, links: Links} | {box: Box, events: number, totals: (Totals & {side: Section})[]} | {chosen: Chosen} | null} Description
  */
 
 export class Selection {
@@ -31,6 +31,10 @@ export class Selection {
   #place = null;
   /** @type {Box | null} */
   #box = null;
+  /** Events that were chosen one by one. @type {Chosen | null} */
+  #chosen = null;
+  /** Which choice of Python's they are. */
+  #choice = 0;
   /** @type {Link[]} */
   #links = [];
   /** The event that the box was extended to last. @type {Place | null} */
@@ -65,16 +69,25 @@ export class Selection {
     return this.#links;
   }
 
+  get chosen() {
+    return this.#chosen;
+  }
+
+  /** Whether anything is. */
+  get any() {
+    return Boolean(this.#place || this.#box || this.#chosen);
+  }
+
   /** The time that is selected. */
   get extent() {
     const place = this.#place;
-    return this.#box ?? (place && { t0: place.start, t1: place.start + place.dur });
+    return this.#box ?? this.#chosen ?? (place && { t0: place.start, t1: place.start + place.dur });
   }
 
   /** Selects one place (null: nothing): outlines it, shows its details and its links. @param {Place | null} place */
   async select(place, { tell = true } = {}) {
     this.#place = place;
-    this.#box = null;
+    this.#box = this.#chosen = null;
     this.#links = [];
     if (tell) this.#store.set("selected", place ? { kind: "span", row: place.row } : {});
     this.changed.tell();
@@ -154,7 +167,7 @@ export class Selection {
    * @param {boolean} [done] false while it is still being drawn
    */
   setBox(t0, t1, rows, done = true) {
-    this.#place = null;
+    this.#place = this.#chosen = null;
     this.#box = { t0, t1, lanes: new Set(rows.flatMap((row) => (row.collapsed ? row.track.lanes : [row.lane]))) };
     this.#boxChanged({ done });
   }
@@ -162,8 +175,8 @@ export class Selection {
   /** Boxes what is in sight in the cursor's lane, or in all of them. @param {boolean} all */
   boxInSight(all) {
     const rows = all ? this.#rows.laneRows : this.#cursor.row ? [this.#cursor.row] : [];
-    const { t0, t1, length } = this.#viewport;
-    this.setBox(Math.max(0, t0), Math.min(length, t1), rows);
+    const { t0, t1, begin, end } = this.#viewport;
+    this.setBox(Math.max(begin, t0), Math.min(end, t1), rows);
   }
 
   /** Extends the box to the next or previous event. @param {number} step */
@@ -174,7 +187,7 @@ export class Selection {
     if (!place) return;
     const box = this.#box ?? { t0: edge.start, t1: edge.start + edge.dur, lanes: new Set([edge.lane]) };
     this.#box = { t0: Math.min(box.t0, place.start), t1: Math.max(box.t1, place.start + place.dur), lanes: box.lanes };
-    this.#place = null;
+    this.#place = this.#chosen = null;
     this.#boxChanged();
     this.#edge = place;
   }
@@ -207,6 +220,18 @@ export class Selection {
     this.changed.tell();
   }
 
+  /** Selects events one by one, which the source knows. @param {number[]} [rows] where the browser says which */
+  async selectRows(rows) {
+    this.#place = this.#box = this.#edge = null;
+    this.#links = [];
+    const chosen = await this.#source.chosen(rows);
+    if (this.#place || this.#box) return;
+    this.#chosen = chosen;
+    this.described.tell({ chosen });
+    this.#announce(`${count(chosen.events)} events selected`);
+    this.changed.tell();
+  }
+
   /** Takes over what Python, or another view of the same widget, has selected. @param {Selected} selected */
   async #follow(selected) {
     if (selected.kind === "span") {
@@ -217,9 +242,14 @@ export class Selection {
       this.#navigation.show(place);
     } else if (selected.kind === "box") {
       if (JSON.stringify(selected) === JSON.stringify(this.#box && stateOf(this.#box))) return;
+      this.#place = this.#chosen = null;
       this.#box = { t0: selected.t0, t1: selected.t1, lanes: new Set(selected.lanes) };
       this.#boxChanged({ tell: false });
-    } else if (this.#place || this.#box) await this.select(null, { tell: false });
+    } else if (selected.kind === "rows") {
+      if (this.#chosen && selected.version === this.#choice) return;
+      this.#choice = selected.version;
+      await this.selectRows();
+    } else if (this.any) await this.select(null, { tell: false });
   }
 }
 

@@ -20,7 +20,7 @@ import { Selection } from "./selection.js";
 import { Viewport } from "./viewport.js";
 import { Views } from "./views.js";
 
-/** @import { Extent, Place, Source, Store } from "./types.js" */
+/** @import { Extent, Place, ShowRequest, Source, Store } from "./types.js" */
 
 /**
  * What a key may act on.
@@ -67,7 +67,7 @@ export class Timeline {
     const announce = (text) => (parts.announce.textContent = text);
     const savePicture = () => this.savePicture();
 
-    const viewport = (this.#viewport = new Viewport(source.info.length, store));
+    const viewport = (this.#viewport = new Viewport(source.info, store));
     const rows = (this.rows = new Rows(source.info, store));
     const pane = (this.#pane = new Pane(parts, { rows, viewport, store }));
     const cursor = (this.#cursor = new Cursor(rows));
@@ -97,6 +97,7 @@ export class Timeline {
     listen(parts, { viewport, pane, cursor, hover, selection, measure });
     const keys = { viewport, rows, pane, cursor, navigation, selection, search, measure, coloring, menu, help, savePicture, announce };
     root.addEventListener("keydown", (event) => onKey(keys, event));
+    root.addEventListener("tv-show", (event) => this.show(/** @type {CustomEvent<ShowRequest>} */ (event).detail));
     for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, (event) => event.stopPropagation());
     painter.draw();
   }
@@ -246,6 +247,29 @@ export class Timeline {
   /** @param {Place | null} place */
   select(place) {
     return this.#selection.select(place);
+  }
+
+  /**
+   * Brings something into sight: marks it, dims the rest, selects it and zooms to it. Of a page's own rows and names;
+   * a widget's are chosen in Python (`w.show`). A "tv-show" event on the timeline's element with the request as its
+   * `detail`, and a click on an element of the page whose attribute `data-show` holds it as JSON, do the same.
+   * @param {ShowRequest} request
+   */
+  async show({ rows, names, query, t0, t1, zoom = true }) {
+    const { source } = this;
+    const timed = t0 !== undefined && t1 !== undefined;
+    if (query !== undefined) {
+      await this.#search.find(query);
+      if (zoom && !timed) await this.#search.step(true);
+    } else if (rows || names) {
+      if (!source.mark) throw new Error("rows of a widget are shown from Python: w.show(rows)");
+      const some = source.mark({ rows, names });
+      this.#search.markedElsewhere(some.length);
+      await this.#selection.selectRows(some);
+    } else if (timed) this.#selection.setBox(t0, t1, this.rows.laneRows);
+    if (!zoom) return;
+    const extent = timed ? { t0, t1 } : query === undefined ? this.#selection.extent : null;
+    if (extent) this.#viewport.show(extent);
   }
 
   /** @param {boolean} all */

@@ -42,6 +42,9 @@ export interface Aggregate {
 /** What a source says of the trace when it opens. */
 export interface Info {
   length: number;
+  /** first start and last end of anything drawn: a recorder's own notes may lie outside of [0, length] */
+  begin: number;
+  end: number;
   origin: string;
   synthetic: boolean;
   tracks: Track[];
@@ -164,6 +167,29 @@ export interface Totals {
   rows: [string, number, number][];
 }
 
+/** Events that were chosen one by one: when they are, and by name what they are. */
+export interface Chosen {
+  events: number;
+  t0: number;
+  t1: number;
+  totals: (Totals & { side: Section })[];
+}
+
+/** What `Timeline.show` brings into sight. */
+export interface ShowRequest {
+  /** rows of the scene */
+  rows?: number[];
+  /** exact names */
+  names?: string[];
+  /** a search */
+  query?: string;
+  /** a stretch of time: of its own, all in it is selected; beside the others, it is what is zoomed to */
+  t0?: number;
+  t1?: number;
+  /** false leaves the time in sight as it is */
+  zoom?: boolean;
+}
+
 export interface Counters {
   t0: number;
   t1: number;
@@ -210,6 +236,10 @@ export interface Source {
   search(text: string): Eventually<number>;
   step(lanes: number[], t: number, lane: number, forward: boolean): Eventually<Place | null>;
   totals(t0: number, t1: number, lanes: number[]): Eventually<Totals>;
+  /** what was chosen one by one: `rows`, or in the kernel */
+  chosen(rows?: number[]): Eventually<Chosen>;
+  /** marks rows and names without a search; only where the browser holds everything */
+  mark?(wanted: { rows?: number[]; names?: string[] }): number[];
   refreshMarks?(): Promise<void>;
   close?(): void;
 }
@@ -224,6 +254,7 @@ export interface Box {
 export type Selected =
   | { kind?: undefined }
   | { kind: "span"; row: number }
+  | { kind: "rows"; version: number; count: number }
   | { kind: "box"; t0: number; t1: number; lanes: number[] };
 
 /** What outlives the page or is shared with Python. */

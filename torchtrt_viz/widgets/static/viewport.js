@@ -3,10 +3,11 @@
 
 import { Signal } from "./signal.js";
 
-/** @import { Extent, Store } from "./types.js" */
+/** @import { Extent, Info, Store } from "./types.js" */
 
 const LEAST_SPAN = 20; // ns: finer than any clock that we meet
 const GLIDE = 140; // ms
+const BESIDE = 0.03; // of what is in sight, that may lie beyond either end of the trace
 
 export class Viewport {
   /** The time in sight changed, or will: `goal` is where it glides to. */
@@ -23,11 +24,14 @@ export class Viewport {
   #telling;
 
   /**
-   * @param {number} length of the trace
+   * @param {Pick<Info, "length" | "begin" | "end">} info
    * @param {Store} store key: view_range
    */
-  constructor(length, store) {
+  constructor({ length, begin, end }, store) {
     this.length = length;
+    /** First start and last end of anything drawn. */
+    this.begin = Math.min(0, begin);
+    this.end = Math.max(length, end);
     this.#store = store;
     this.#t0 = -0.01 * length;
     this.#t1 = 1.01 * length;
@@ -119,7 +123,7 @@ export class Viewport {
   /** @param {number} factor */
   zoomBy(factor, at = 0.5) {
     const anchor = this.#t0 + this.span * at;
-    const next = Math.min(Math.max(this.span * factor, LEAST_SPAN), 1.2 * this.length);
+    const next = Math.min(Math.max(this.span * factor, LEAST_SPAN), this.#most);
     this.setRange(anchor - next * at, anchor + next * (1 - at));
   }
 
@@ -150,6 +154,12 @@ export class Viewport {
     this.glide(t0, t1);
   }
 
+  /** Shows a stretch of time with a little beside it. @param {{t0: number, t1: number}} target */
+  show({ t0, t1 }) {
+    const margin = Math.max((t1 - t0) * 0.08, 500);
+    this.glide(t0 - margin, t1 + margin);
+  }
+
   /** Brings a place into sight; zooms only when it would be too small, or larger than the window. @param {Extent} place */
   bring(place) {
     const { span } = this;
@@ -174,9 +184,19 @@ export class Viewport {
    * @returns {[number, number]}
    */
   #within(t0, t1) {
-    const span = Math.min(Math.max(t1 - t0, LEAST_SPAN), 1.2 * this.length);
-    const middle = Math.min(Math.max((t0 + t1) / 2, -0.02 * this.length), 1.02 * this.length);
-    return [middle - span / 2, middle + span / 2];
+    const { begin, end } = this;
+    const span = Math.min(Math.max(t1 - t0, LEAST_SPAN), this.#most);
+    const margin = BESIDE * span;
+    if (span >= end - begin) {
+      const middle = Math.min(Math.max((t0 + t1) / 2, end - span / 2), begin + span / 2);
+      return [middle - span / 2, middle + span / 2];
+    }
+    const first = Math.min(Math.max((t0 + t1 - span) / 2, begin - margin), end + margin - span);
+    return [first, first + span];
+  }
+
+  get #most() {
+    return 1.2 * (this.end - this.begin);
   }
 
   /**

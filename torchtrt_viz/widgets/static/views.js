@@ -78,12 +78,12 @@ export class Views {
 
   /** Asks for a view if what is known does not serve; the last one stays, scaled, until the answer comes. */
   fetchView() {
-    const { width, length, goal } = this.#viewport;
+    const { width, length, begin, goal } = this.#viewport;
     const [t0, t1] = (!this.#source.whole && goal) || [this.#viewport.t0, this.#viewport.t1];
     const px = (t1 - t0) / width;
     const { view, marks } = this;
     const sharp = view && Math.abs((view.t1 - view.t0) / view.width / px - 1) < 0.01;
-    if (sharp && view.marks === marks && view.covers(Math.max(t0, -length), t1, this.#pane.lanesInSight(0))) return;
+    if (sharp && view.marks === marks && view.covers(Math.max(t0, begin - length), t1, this.#pane.lanesInSight(0))) return;
     if (this.fetching) return; // its answer draws, and drawing asks again
     const margin = Math.round(width * OVERSCAN);
     const request = {
