@@ -213,8 +213,8 @@ class Trace(TraceData):
         ----------
         by
             What else tells rows apart, one or several of shape, dtype, values, op_type, module, source,
-            stack, track, iteration, run_id, kind. Shapes, modules and stacks are read from the events'
-            details, which takes longer.
+            stack, track, iteration, run_id, kind, and of ONNX Runtime node and provider. Shapes, modules and
+            stacks are read from the events' details, which takes longer.
         kinds
             Kinds of host spans to count (``annotation``, ``runtime``, ``python``, ... as well as
             ``operator``).

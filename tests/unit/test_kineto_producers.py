@@ -69,7 +69,7 @@ WRITERS: dict[str, tuple[list[Any], list[tuple[str, str, str, int]]]] = {
             event(5, 6, "cudnn::winograd", 20, 25, "Kernel"),
         ],
         [
-            ("annotation", "host", "measured", 100_000),
+            ("method", "host", "measured", 100_000),
             ("operator", "host", "measured", 40_000),
             ("kernel", "gpu", "measured", 25_000),
         ],

@@ -46,7 +46,7 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         Which table of the trace, one of those whose rows stand for spans: operators, kernels, ...
     by
         What else tells operators apart: shape, dtype, op_type, module, source, stack, track, iteration,
-        run_id, kind (see :func:`torchtrt_viz.analysis.operators`).
+        run_id, kind, node, provider (see :func:`torchtrt_viz.analysis.operators`).
     timeline
         Timeline to link with: chosen rows mark their spans there, spans selected there mark their rows here.
     max_rows

@@ -182,6 +182,8 @@ _READERS: dict[str, Callable[[TraceData, Ints], Objects]] = {
     "dtype": _arguments("Input type", "input_types"),
     "values": _arguments("Concrete Inputs"),
     "op_type": _arguments("op_types", "op_type"),
+    "node": _arguments("node"),
+    "provider": _arguments("provider"),
     "module": _enclosed(_MODULE_FRAME, "module", "module_path", "nn_module"),
     "source": _enclosed(_SOURCE_FRAME, "source", "source_line"),
     "stack": _stack,

@@ -56,8 +56,9 @@ def operators(
     ----------
     by
         What else tells rows apart, one or several of `torchtrt_viz.analysis.core.attributes.ATTRIBUTES`:
-        shape, dtype, op_type, module, source, stack, track, iteration, run_id, kind. Shapes, modules and
-        stacks are read from the trace's details, which takes longer.
+        shape, dtype, values, op_type, module, source, stack, track, iteration, run_id, kind, and of ONNX
+        Runtime node and provider. Shapes, modules and stacks are read from the trace's details, which takes
+        longer.
     kinds
         Kinds of host spans to count (``annotation``, ``runtime``, ``python``, ... as well as ``operator``).
     sort

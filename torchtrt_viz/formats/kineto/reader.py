@@ -22,11 +22,13 @@ from torchtrt_viz.formats.kineto.accounting import accounting_of, producers_of, 
 from torchtrt_viz.formats.kineto.args import EventArgs, FileEvents
 from torchtrt_viz.formats.kineto.ids import Separated, ranks_in_args, separate_ids
 from torchtrt_viz.formats.kineto.meta import KEPT_KEYS, clock_of, rank_of, read_values
+from torchtrt_viz.formats.kineto.onnxruntime import Profile, is_profile, shaped
 from torchtrt_viz.formats.kineto.places import lane_places, place_events, unsaid_events
 from torchtrt_viz.formats.kineto.repairs import report
 from torchtrt_viz.formats.kineto.sniff import looks_like_trace_events
 from torchtrt_viz.formats.kineto.tracks import Labels, tracks_frame
 from torchtrt_viz.formats.producers import categories
+from torchtrt_viz.formats.producers.rules import Place
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
@@ -181,7 +183,6 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     notes = dict(found["notes"])
     if latest < _DAY_NS:
         notes.pop("zero_time", None)  # a trace that begins at 0
-    report(notes, source.name, options)
     recorded = starts[starts > 0] if "zero_time" in notes else starts
     base_ns, clock = clock_of(meta.pop("base_ns", None), int(recorded.min()) if len(recorded) else None)
     labels = Labels.of(found["labels"])
@@ -190,6 +191,12 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     place_events(instants, places, instants["name"])
     instants.pop("timing", None)
     _mark_unclosed(spans, found["unclosed_calls"])
+    ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
+    args: Any = EventArgs(events, spans["offset"], ends=ends)
+    profile = _profile(found, spans, args, places, notes)
+    if profile is not None:
+        args = profile.args
+    report(notes, source.name, options)
     named = {process: name for process, (name, _, _) in labels.processes.items()}
     given = dict(spans)
     separated = separate_ids(spans, found["tracks"], named)
@@ -205,7 +212,6 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
                 "unread_key", f"{key!r} holds records of another form ({size} bytes), not read", source.name
             )
         )
-    ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
     states = instants["state"]
     return TraceData(
         spans=_spans(spans, rank),
@@ -227,13 +233,35 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
             "accounting": accounting_of(found),
             "producers": producers_of(places, placed, derived),
             **({"merged_ranks": separated.ranks} if separated.ranks else {}),
+            **({} if profile is None else {"onnxruntime": profile.described}),
             "processes": labels.described(),
         },
-        args=EventArgs(events, spans["offset"], ends=ends),
+        args=args,
         instant_args=EventArgs(
             events, instants["offset"], durations=states != schema.STATES.index("instant")
         ),
     )
+
+
+def _profile(
+    found: dict[str, Any],
+    spans: dict[str, Any],
+    args: EventArgs,
+    places: list[Place | None],
+    notes: dict[str, Any],
+) -> Profile | None:
+    """Take the spans for a profile of ONNX Runtime where they are one; lanes of streams are added."""
+    if not is_profile(found["categories"], spans["name"][0]):
+        return None
+    profile = shaped(spans, found["tracks"], args)
+    places += [None] * (len(profile.lanes) - len(places))
+    found["tracks"] = profile.lanes
+    texts, codes = profile.run_ids
+    spans["run_id"] = (texts, codes)
+    notes.pop("overlap", None)
+    if profile.overlaps:
+        notes["overlap"] = (profile.overlaps, -1)
+    return profile
 
 
 def _mark_unclosed(spans: dict[str, Any], rows: np.ndarray[Any, Any]) -> None:
@@ -288,6 +316,8 @@ def _names(encoded: tuple[list[str], np.ndarray[Any, Any]]) -> pd.Categorical:
 
 def _spans(columns: dict[str, Any], rank: int) -> pd.DataFrame:
     given = {name: columns[name] for name in columns if name not in ("name", "offset")}
+    if "run_id" in given:
+        given["run_id"] = _names(given["run_id"])
     return schema.SPANS.frame({"name": _names(columns["name"]), **given, "rank": rank}, len(columns["track"]))
 
 
