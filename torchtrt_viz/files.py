@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.formats.io.progress import WHERE_SEEN
 from torchtrt_viz.loading.load import load_data
 from torchtrt_viz.model.session_data import SessionData
 from torchtrt_viz.session import Session
@@ -56,7 +57,8 @@ def load(
         Raise at the first damage. By default what is whole is loaded, and ``trace.meta["warnings"]`` says
         what was repaired or lost.
     progress
-        True shows a progress bar for long loads; or a function of (bytes read, bytes in all or None).
+        By default long loads show a bar in a notebook and a line (on stderr) in a terminal. False: nothing;
+        True: also where stderr is no terminal; or a function of (bytes read, bytes in all or None).
     engine
         "dask" loads a session lazily, one task per rank, on the current ``distributed`` client.
     graphs
@@ -90,7 +92,7 @@ def load(
         format=format,
         etrecord=etrecord,
         strict=strict,
-        progress=progress,
+        progress=WHERE_SEEN if progress is None else progress,
         engine=engine,
         graphs=graphs,
     )

@@ -83,6 +83,33 @@ def test_doctor_says_what_works():
         assert finding["state"] == "ok" or (finding["cost"] and finding["remedy"])
 
 
+@pytest.mark.parametrize("arguments", [["show"], ["export", "--to", "html", "-o", "-"]])
+def test_a_reader_that_has_gone_ends_a_command_quietly(arguments: list[str], root: Path):
+    command, *options = arguments
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "torchtrt_viz", command, root / "sample_traces/eager.pt.trace.json", *options],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_stream_of_another_encoding_gets_near_characters(encoding: str, root: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "torchtrt_viz", "show", root / "sample_traces/eager.pt.trace.json"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (" us " if encoding == "ascii" else " µs ") in done.stdout.decode(encoding)
+
+
 def test_show_prints_tables_of_a_real_trace(corpus: Path):
     done = trtprofile("show", corpus / "kineto" / "a100_triton_cuda_driver.json.gz")
     assert done.returncode == 0, done.stderr

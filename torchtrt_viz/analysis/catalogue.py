@@ -80,6 +80,8 @@ class Table:
         Which views show it.
     brief
         Columns shown where there is little room; empty: all.
+    essential
+        Columns that stay where not even these fit: what a row is, its time, its share.
     rows
         Rows shown there.
     spans
@@ -94,6 +96,7 @@ class Table:
     note: str = ""
     views: tuple[View, ...] = ()
     brief: tuple[str, ...] = ()
+    essential: tuple[str, ...] = ()
     rows: int = 10
     spans: SpansOf | None = None
     shown: FrameSchema | None = None
@@ -120,6 +123,7 @@ _TRACE = (
         "Summary",
         "Totals of the capture. Host and GPU figures are never added.",
         views=("report", "terminal"),
+        essential=("section", "item", "value", "unit", "note"),
     ),
     Table(
         "device.host_gpu_time:host_gpu",
@@ -127,6 +131,7 @@ _TRACE = (
         "Host and GPU",
         "Where the time of the whole window went, on either side.",
         views=("report", "terminal"),
+        essential=("measure", "domain", "ns", "pct"),
     ),
     Table(
         "device.operator_tables:operators",
@@ -134,6 +139,7 @@ _TRACE = (
         "Operators (host time)",
         "Host time by name. Work that operators launched on the GPU is a column of its own, not part of it.",
         views=("report", "picture", "explorer", "terminal"),
+        essential=("name", "self_ns", "self_pct", "calls"),
         brief=("name", "calls", "self_ns", "self_pct", "total_ns", "device_total_ns", "graph_calls"),
         spans=SpansOf("name", ("operator",)),  # on the host, and recovered for graphs
     ),
@@ -143,6 +149,7 @@ _TRACE = (
         "Kernels (GPU time)",
         "Device work by name: sums of durations, which is not wall time where streams overlap.",
         views=("report", "picture", "explorer", "terminal"),
+        essential=("name", "total_ns", "total_pct", "calls"),
         brief=("name", "calls", "total_ns", "total_pct", "mean_ns"),
         spans=SpansOf("name", ("kernel", "memcpy", "memset", "communication", "phase", "layer"), "gpu"),
     ),
@@ -153,6 +160,7 @@ _TRACE = (
         "Each launch's host time once, beside the GPU time of the kernels that it ran; how many of them "
         "have their operator back from the graph's capture, and why the others have none.",
         views=("report", "picture", "terminal"),
+        essential=("launched_by", "host_ns", "gpu_ns", "matched_gpu_pct"),
         brief=(
             *("launched_by", "graph", "host_ns", "kernels", "gpu_ns"),
             *("exact", "ordered", "by_name", "none", "matched_gpu_pct"),
@@ -164,6 +172,7 @@ _TRACE = (
         "Delegates (host time)",
         "Host time of every delegate's calls.",
         views=("report", "cell", "explorer", "terminal"),
+        essential=("delegate", "host_total_ns", "host_pct"),
         brief=(
             *("delegate", "backend", "engine_runtime", "calls", "host_total_ns", "host_mean_ns"),
             *("launch_overhead_ns", "layers_ns", "gpu_ns"),
@@ -176,6 +185,7 @@ _TRACE = (
         "Phases of delegate calls (host time)",
         "An enqueue's host time is launch overhead, not GPU time.",
         views=("report", "cell", "explorer", "terminal"),
+        essential=("phase", "delegate", "total_ns", "pct"),
         brief=("delegate", "phase", "calls", "total_ns", "mean_ns", "pct"),
         rows=16,
         spans=SpansOf("phase", ("phase",), instance="delegate"),
@@ -186,15 +196,23 @@ _TRACE = (
         "Layers of engines",
         "Time by layer; the column says on which side it was spent.",
         views=("report", "picture", "explorer", "terminal"),
+        essential=("name", "total_ns", "pct", "domain"),
         brief=("engine", "name", "type", "precision", "domain", "calls", "total_ns", "mean_ns", "pct"),
         spans=SpansOf("name", ("layer",), instance="engine"),
     ),
-    Table("device.memory_use:memory", memory_use.MEMORY, "Memory over time", views=("terminal",)),
+    Table(
+        "device.memory_use:memory",
+        memory_use.MEMORY,
+        "Memory over time",
+        views=("terminal",),
+        essential=("device", "ts_ns", "allocated_bytes"),
+    ),
     Table(
         "device.named_ranges:nvtx",
         device.NVTX,
         "Named ranges",
         "Host time of each range, and beside it the device work that was launched inside.",
+        essential=("name", "dur_ns", "device_busy_ns"),
     ),
     Table(
         "hangs.entries:recorded_collectives",
@@ -202,6 +220,7 @@ _TRACE = (
         "Collectives that the Flight Recorder holds",
         "The latest first. Times are the host's: when a call enqueued it, and when the recorder noticed.",
         views=("report", "terminal"),
+        essential=("operation", "sequence", "state"),
         brief=("group", "operation", "sequence", "state", "input_sizes", "input_types", "source"),
     ),
 )
@@ -214,6 +233,7 @@ SESSION_TABLES: dict[str, Table] = {
         "Out of the dumps of Flight Recorders. Ranks are compared by the numbers of their collectives, not "
         "by clocks. Causes come before what follows from them.",
         views=("report", "picture", "terminal"),
+        essential=("problem", "operation", "waiting", "missing"),
         brief=("problem", "certainty", "group", "operation", "sequence", "waiting", "missing", "source"),
     ),
     "positions": Table(
@@ -244,6 +264,7 @@ SESSION_TABLES: dict[str, Table] = {
         "Operators over ranks (host time)",
         "Host time by name, summed over ranks: work, not wall time, because ranks run at the same time.",
         views=("report", "picture", "terminal"),
+        essential=("name", "self_ns", "self_pct"),
     ),
     "stragglers": Table(
         "session.rank_steps:stragglers",
@@ -283,6 +304,7 @@ SESSION_TABLES: dict[str, Table] = {
         "Host time of the ranges that name a request, summed over its ranks; a range that a batch shares "
         "counts in full for each of its requests.",
         views=("report", "picture", "terminal"),
+        essential=("request", "prefill_rank", "decode_rank", "prefill_ns", "decode_ns"),
     ),
 }
 """The tables over the ranks of a session, by their field of `Overview`, in the order of the page."""

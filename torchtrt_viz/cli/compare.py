@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import torchtrt_viz as tv
-from torchtrt_viz.cli.output import heading, print_frame
+from torchtrt_viz.cli.destination import agreed
+from torchtrt_viz.cli.output import heading, print_frame, print_text
+from torchtrt_viz.cli.streams import STDOUT, say, write_to_stdout
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.report.table import write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REGRESSION = 1  # 2 is for unusable input, as in every subcommand
 NOTHING_COMPARABLE = 3
 DIFFERENT_PROGRAMS = 4
+
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "csv": (".csv",),
+    "parquet": (".parquet",),
+    "xlsx": (".xlsx",),
+    "markdown": (".md",),
+}
+
+COLUMNS = (
+    *("level", "name", "domain", "verdict", "change_pct"),
+    *("low_pct", "high_pct", "a_ns", "b_ns", "basis"),
+)
+WORTH = ("name", "verdict", "change_pct", "b_ns", "a_ns", "domain", "level")
+"""The same by their worth, where not all fit."""
 
 
 class Percent(click.ParamType[float]):
@@ -45,8 +66,12 @@ class Percent(click.ParamType[float]):
 @click.option("--all", "everything", is_flag=True, help="Also print what did not change.")
 @click.option("--limit", default=30, show_default=True, type=click.IntRange(1), help="Rows to print.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Also write the table (csv, parquet, xlsx, md)."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Also write the whole table (csv, parquet, xlsx, md); - writes it to standard output instead.",
 )
+@click.option("--to", type=click.Choice(list(ENDINGS)), help="What -o writes; default: as it ends, or csv.")
 def command(
     before: str,
     after: str,
@@ -55,6 +80,7 @@ def command(
     everything: bool,
     limit: int,
     output: Path | None,
+    to: str | None,
 ) -> None:
     """Compare BEFORE and AFTER, two captures of the same program.
 
@@ -69,52 +95,61 @@ def command(
          or the files hold only averages
       4  different programs: less than half of the program's time has a counterpart
     """  # noqa: D301 (click takes the character for "as it is")
+    to = agreed(to, output, ENDINGS, default="csv")
     # slow to import: it needs pandas
-    from torchtrt_viz.analysis.runs.comparison import compare, outcome, regressions
+    from torchtrt_viz.analysis.runs.comparison import compare
     from torchtrt_viz.trace import Trace
 
     traces = []
     for path in (before, after):
-        loaded = tv.load(path, progress=True)
+        loaded = tv.load(path)
         if not isinstance(loaded, Trace):
             raise TorchTrtVizError(f"{path} holds several ranks: compare one rank's files")
         traces.append(loaded)
     table = compare(traces[0], traces[1], min_change_pct=min_change)
-    if output is not None:
-        write_table(table, output)
+    if output == STDOUT:
+        write_to_stdout(ENDINGS[to][0], partial(write_table, table, name="compare"))
+    else:
+        if output is not None:
+            write_table(table, output)
+        _print(table, everything, limit, min_change if fail_on is None else fail_on)
+    status, why = ending(table, fail_on)
+    if status:
+        say(why, err=True)
+        sys.exit(status)
+
+
+def _print(table: pd.DataFrame, everything: bool, limit: int, limit_pct: float) -> None:
+    """Print what changed, how much was compared, and what is not certain."""
+    # slow to import: it needs pandas
+    from torchtrt_viz.analysis.runs.comparison import outcome
+
     shown = table if everything else table[~table["verdict"].isin(["same", "unclear"])]
     counts = table["verdict"].value_counts()
     heading(", ".join(f"{int(counts[verdict])} {verdict}" for verdict in counts.index if counts[verdict]))
-    columns = [
-        "level",
-        "name",
-        "domain",
-        "verdict",
-        "change_pct",
-        "low_pct",
-        "high_pct",
-        "a_ns",
-        "b_ns",
-        "basis",
-    ]
-    found = outcome(table)
     if len(shown):
-        print_frame(shown, limit=limit, columns=columns)
-    elif found == "unchanged":
-        click.echo("nothing changed beyond the noise within the runs (--all shows every row)")
-    click.echo(table.attrs["coverage"])
-    limit_pct = min_change if fail_on is None else fail_on
+        print_frame(shown[list(COLUMNS)], table="compare", limit=limit, columns=WORTH)
+    elif outcome(table) == "unchanged":
+        say("nothing changed beyond the noise within the runs (--all shows every row)")
+    print_text(table.attrs["coverage"])
     doubtful = table[(table["verdict"] == "unclear") & (table["change_pct"] >= limit_pct).fillna(False)]
     if len(doubtful):
-        click.echo(
+        print_text(
             f"not certain: {len(doubtful)} slower by {limit_pct:g} % or more on average, within the noise or "
             "with too few samples to tell (--all shows them)"
         )
+
+
+def ending(table: pd.DataFrame, fail_on: float | None) -> tuple[int, str]:
+    """Return the exit status that a comparison deserves, and why; "" where there is nothing to say."""
+    # slow to import: it needs pandas
+    from torchtrt_viz.analysis.runs.comparison import outcome, regressions
+
+    found = outcome(table)
     if found == "different programs":
         share = table.attrs["program_coverage_pct"]
         matched = "nothing of one run is in the other" if not share else f"{share:.3g} % of its time matches"
-        click.echo(f"the programs are different: {matched}", err=True)
-        sys.exit(DIFFERENT_PROGRAMS)
+        return DIFFERENT_PROGRAMS, f"the programs are different: {matched}"
     if found == "nothing comparable":
         both = table["a_ns"].notna() & table["b_ns"].notna()
         why = (
@@ -122,10 +157,6 @@ def command(
             if both.any() and (table.loc[both, "basis"] == "mean").all()
             else "no thing is in both runs with three or more samples; capture ten or more iterations"
         )
-        click.echo(f"nothing comparable: {why} (--all shows every row)", err=True)
-        sys.exit(NOTHING_COMPARABLE)
-    if fail_on is not None:
-        worse = regressions(table, fail_on)
-        if len(worse):
-            click.echo(f"{len(worse)} slower by {fail_on:g} % or more", err=True)
-            sys.exit(REGRESSION)
+        return NOTHING_COMPARABLE, f"nothing comparable: {why} (--all shows every row)"
+    worse = 0 if fail_on is None else len(regressions(table, fail_on))
+    return (REGRESSION, f"{worse} slower by {fail_on:g} % or more") if worse else (0, "")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
+from torchtrt_viz.cli.streams import say
 from torchtrt_viz.examples.demo import run_demo
 from torchtrt_viz.report.table import write_table
 
@@ -37,11 +38,11 @@ def command(output: Path, runs: int, level: str) -> None:
     program holds TensorRTBackend, XNNPACK and portable regions. Without a GPU the engines are host engines:
     real numerics and real times, on the CPU, and every artifact says so.
     """
-    click.echo("exporting the network and running it ...")
+    say("exporting the network and running it ...")
 
     result = run_demo(output, runs=runs, level=level)
     trace = result.trace
-    click.echo(f"outputs equal eager PyTorch to {result.max_error:.1e}")
+    say(f"outputs equal eager PyTorch to {result.max_error:.1e}")
     print_warnings(trace.meta["warnings"])
     written = dict(result.files)
     operators = trace.operators()
@@ -54,18 +55,18 @@ def command(output: Path, runs: int, level: str) -> None:
         "perfetto": output / "demo.pftrace",
     }
     heading("What the capture holds")
-    print_frame(trace.summary())
+    print_frame(trace.summary(), table="summary")
     heading("Operators (host time, self time first)")
-    print_frame(operators, limit=12)
+    print_frame(operators, limit=12, table="operators")
     heading("Delegates")
-    print_frame(trace.delegates())
+    print_frame(trace.delegates(), table="delegates")
     heading("Phases of TensorRTBackend calls (host time; the enqueue is launch overhead)")
-    print_frame(trace.phases(), limit=30)
+    print_frame(trace.phases(), limit=30, table="phases")
     heading("Layers")
-    print_frame(trace.layers(), limit=12)
+    print_frame(trace.layers(), limit=12, table="layers")
     heading("The six questions")
     print_questions(trace.questions())
     heading("Written")
     for what, path in written.items():
         console().print(f"  {what:<10} {path}", markup=False, highlight=False)
-    click.echo(f"\nopen {output / 'report.html'} in a browser; load the rest with torchtrt_viz.load(...)")
+    say(f"\nopen {output / 'report.html'} in a browser; load the rest with torchtrt_viz.load(...)")

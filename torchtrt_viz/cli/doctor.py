@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import click
 
+from torchtrt_viz.cli.streams import say
 from torchtrt_viz.doctor import examine
 
 
@@ -21,7 +22,7 @@ def command(as_json: bool) -> None:
     if as_json:
         import orjson
 
-        click.echo(orjson.dumps([asdict(f) for f in findings], option=orjson.OPT_INDENT_2).decode())
+        say(orjson.dumps([asdict(f) for f in findings], option=orjson.OPT_INDENT_2).decode())
     else:
         from rich.table import Table
         from rich.text import Text

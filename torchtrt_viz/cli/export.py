@@ -8,25 +8,33 @@ import click
 
 import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import TABLES
+from torchtrt_viz.cli.destination import agreed
 from torchtrt_viz.cli.graph_captures import graph_captures
+from torchtrt_viz.cli.streams import STDOUT, say, write_to_stdout
 from torchtrt_viz.model.schema import EVENTS
 from torchtrt_viz.report.table import write_table
 
 EVENT_FRAMES = tuple(schema.name for schema in EVENTS)
-SUFFIXES = {
-    "csv": ".csv",
-    "parquet": ".parquet",
-    "xlsx": ".xlsx",
-    "markdown": ".md",
-    "html": ".html",
-    "perfetto": ".pftrace",
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "csv": (".csv",),
+    "parquet": (".parquet",),
+    "xlsx": (".xlsx",),
+    "markdown": (".md",),
+    "html": (".html", ".htm"),
+    "perfetto": (".pftrace", ".perfetto-trace", ".json"),
 }
+"""What is written -> endings of its files, the usual one first; a Perfetto trace can be JSON."""
 
 
 @click.command("export")
 @click.argument("path", type=click.Path())
-@click.option("--to", "to", required=True, type=click.Choice(list(SUFFIXES)), help="What to write.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to; default: beside the input.")
+@click.option("--to", type=click.Choice(list(ENDINGS)), help="What to write; default: as -o ends.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where to; - is standard output. Default: beside the input.",
+)
 @click.option(
     "--table",
     default="operators",
@@ -39,38 +47,44 @@ SUFFIXES = {
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(
     path: str,
-    to: str,
+    to: str | None,
     output: Path | None,
     table: str,
     etrecord: str | None,
     graphs: tuple[str, ...],
     force: bool,
 ) -> None:
-    """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto)."""
+    """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto).
+
+    What -o ends in and --to have to agree; one of them is enough.
+    """
+    to = agreed(to, output, ENDINGS)
     # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
-    loaded = tv.load(path, etrecord=etrecord, graphs=graphs or None, progress=True)
+    loaded = tv.load(path, etrecord=etrecord, graphs=graphs or None)
+    views = to in ("html", "perfetto")
+    if views and not isinstance(loaded, Trace):
+        raise click.ClickException(f"{path} holds several ranks: export one rank's file, or write a report")
+    if not views and not hasattr(loaded, table):
+        raise click.ClickException(f"{path} holds several ranks, which have no {table}: export one rank's")
+
+    def write(target: Path) -> object:
+        if to == "html":
+            return loaded.to_html(target)
+        if to == "perfetto":
+            return loaded.to_perfetto(target)  # type: ignore[union-attr]
+        frame = getattr(loaded, table)
+        return write_table(frame() if callable(frame) else frame, target, name=table)
+
+    if output == STDOUT:
+        write_to_stdout(ENDINGS[to][0], write)
+        return
     if output is None:
         stem = Path(path).name.split(".")[0] or "trace"
-        name = stem if to in ("html", "perfetto") else f"{stem}.{table}"
-        output = Path(path).resolve().parent / (name + SUFFIXES[to])
+        name = stem if views else f"{stem}.{table}"
+        output = Path(path).resolve().parent / (name + ENDINGS[to][0])
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
-    if to in ("html", "perfetto"):
-        if not isinstance(loaded, Trace):
-            raise click.ClickException(
-                f"{path} holds several ranks: export one rank's file, or write a report"
-            )
-        if to == "html":
-            loaded.to_html(output)
-        else:
-            loaded.to_perfetto(output)
-    else:
-        if not hasattr(loaded, table):
-            raise click.ClickException(
-                f"{path} holds several ranks, which have no {table}: export one rank's"
-            )
-        frame = getattr(loaded, table)
-        write_table(frame() if callable(frame) else frame, output)
-    click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")
+    write(output)
+    say(f"wrote {output} ({output.stat().st_size:,} bytes)")

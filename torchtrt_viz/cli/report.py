@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 import torchtrt_viz as tv
+from torchtrt_viz.cli.destination import agreed
 from torchtrt_viz.cli.graph_captures import graph_captures
+from torchtrt_viz.cli.rank_progress import reading_ranks
+from torchtrt_viz.cli.streams import STDOUT, say, write_to_stdout
 from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.report.columns import one_line
 from torchtrt_viz.report.session_facts import not_here, not_whole
@@ -18,7 +22,12 @@ from torchtrt_viz.report.session_facts import not_here, not_whole
 
 @click.command("report")
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where to; default: report.html here.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Where to; - is standard output. Default: report.html here.",
+)
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
 @graph_captures
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
@@ -67,44 +76,53 @@ def command(
     missing and damaged ones, stragglers, prefill against decode, requests, and the timeline of some of them.
     """
     output = output or Path("report.html")
-    if output.exists() and not force:
+    agreed(None, output, {"html": (".html", ".htm")}, default="html")
+    if output.exists() and not force and output != STDOUT:
         raise click.ClickException(f"{output} exists; --force overwrites it")
-    loaded = tv.load(
-        paths[0] if len(paths) == 1 else list(paths), etrecord=etrecord, graphs=graphs or None, progress=True
-    )
+    loaded = tv.load(paths[0] if len(paths) == 1 else list(paths), etrecord=etrecord, graphs=graphs or None)
+    write: Callable[[Path], object]
     if isinstance(loaded, tv.Trace):
         given = [
             name for name, value in (("--rank", ranks), ("--align", align), ("--workers", workers)) if value
         ]
         if given:
             raise click.ClickException(f"{paths[0]} holds one recording: {', '.join(given)} is for sessions")
-        loaded.to_html(output, title=title)
+        write = partial(loaded.to_html, title=title)
     else:
-        _session(loaded, output, workers, title=title, ranks=ranks or None, timelines=timelines, align=align)
-    click.echo(f"wrote {output} ({output.stat().st_size:,} bytes)")
+        options = {"title": title, "ranks": ranks or None, "timelines": timelines, "align": align}
+        write = partial(_session, loaded, workers, options, quiet=output == STDOUT)
+    if output == STDOUT:
+        write_to_stdout(".html", write)
+        return
+    write(output)
+    say(f"wrote {output} ({output.stat().st_size:,} bytes)")
 
 
-def _session(session: tv.Session, output: Path, workers: int | None, **options: Any) -> None:
-    """Write a session's report, and print what is damaged or missing and what stands out."""
+def _session(
+    session: tv.Session, workers: int | None, options: dict[str, Any], output: Path, *, quiet: bool
+) -> None:
+    """Write a session's report, and print what is damaged or missing and, unless quiet, what stands out."""
     # slow to import: it needs rich
-    from torchtrt_viz.cli.output import heading
+    from torchtrt_viz.cli.output import heading, print_text
 
-    click.echo(repr(session))
+    if not quiet:
+        say(repr(session))
     bad, absent = not_whole(session), not_here(session)
     for row in bad.head(10).to_dict("records"):
-        click.echo(one_line(f"{row['state']}: {row['file']}: {row['why']}"), err=True)
+        say(one_line(f"{row['state']}: {row['file']}: {row['why']}"), err=True)
     if len(bad) > 10:
-        click.echo(f"... {len(bad) - 10} more are not whole: see the report", err=True)
+        say(f"... {len(bad) - 10} more are not whole: see the report", err=True)
     if absent:
-        click.echo(absent, err=True)
-    with _spread(session, workers), _progress(len(session)) as advance:
+        say(absent, err=True)
+    with _spread(session, workers), reading_ranks(len(session)) as advance:
         session.to_html(output, progress=advance, **options)
-    found = session.explain()["finding"].tolist() if (session.ranks["state"] == "ok").any() else []
+    whole = bool((session.ranks["state"] == "ok").any())
+    found = session.explain()["finding"].tolist() if whole and not quiet else []
     if found:
         heading("What stands out")
         for text in found:
-            click.echo(f"- {one_line(text)}")
-        click.echo()
+            print_text(text, "- ", "  ")
+        say()
 
 
 @contextmanager
@@ -126,16 +144,3 @@ def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
     ):
         session.engine = "dask"
         yield
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Any]:
-    """Show how many ranks are read, on a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("reading ranks"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("ranks", total=total)
-        yield lambda done, whole: bar.update(task, completed=done, total=whole)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.aot.package import load_package
 from torchtrt_viz.capture.options import options_table
 from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
+from torchtrt_viz.cli.streams import say
 from torchtrt_viz.errors import CaptureError, OptionError
 
 if TYPE_CHECKING:
@@ -98,25 +100,19 @@ def command(
         raise OptionError("program", str(program), "a .pte, a .pt2 or a .py")
     _show(capture)
     if output is not None:
-        click.echo(
-            f"\nkept in {capture.save(output, force=force)}; load it with torchtrt_viz.load({str(output)!r})"
-        )
+        say(f"\nkept in {capture.save(output, force=force)}; load it with torchtrt_viz.load({str(output)!r})")
 
 
 def _show(capture: Capture) -> None:
     trace = capture.trace
     print_warnings(trace.meta["warnings"])
     heading("The capture")
-    print_frame(capture.summary(), limit=None)
-    for title, frame in (
-        ("Operators (host time)", trace.operators()),
-        ("Delegates", trace.delegates()),
-        ("Phases (host time)", trace.phases()),
-        ("Layers", trace.layers()),
-    ):
+    print_frame(capture.summary(), table="summary", limit=None)
+    for name in ("operators", "delegates", "phases", "layers"):
+        frame = TABLES[name](trace)
         if len(frame):
-            heading(title)
-            print_frame(frame, limit=12)
+            heading(TABLES[name].title)
+            print_frame(frame, table=name, limit=12)
     heading("The six questions")
     print_questions(trace.questions())
 
@@ -207,7 +203,7 @@ def _script(path: Path, arguments: tuple[str, ...], options: dict[str, Any]) -> 
                 runpy.run_path(str(path), run_name="__main__")
             except SystemExit as stop:
                 if stop.code not in (None, 0):
-                    click.echo(f"the script ended with {stop.code!r}; the capture ends there", err=True)
+                    say(f"the script ended with {stop.code!r}; the capture ends there", err=True)
     finally:
         sys.argv, sys.path[:] = saved_argv, saved_path
     return capture

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 import torchtrt_viz as tv
-from torchtrt_viz.cli.output import heading, print_frame
+from torchtrt_viz.cli.output import RANK_COLUMNS, heading, print_frame
+from torchtrt_viz.cli.streams import say
 from torchtrt_viz.errors import MissingDependencyError
 
 
@@ -58,15 +59,15 @@ def command(
         window=not scheduled,
         http_port=port,
         token=token,
-        echo=click.echo,
+        echo=say,
     )
     if port is not None:
         return
     session = tv.load(folder)
     assert isinstance(session, tv.Session)
-    click.echo(repr(session))
+    say(repr(session))
     heading("Ranks")
-    print_frame(session.ranks)
+    print_frame(session.ranks, table="session.ranks", columns=RANK_COLUMNS)
     heading("Operators over the ranks (host time, ns)")
-    print_frame(session.operators(), limit=10)
-    click.echo(f"\nload it with torchtrt_viz.load({str(folder)!r}), or: trtprofile report {folder}")
+    print_frame(session.operators(), table="session.operators", limit=10)
+    say(f"\nload it with torchtrt_viz.load({str(folder)!r}), or: trtprofile report {folder}")

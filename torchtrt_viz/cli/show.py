@@ -9,7 +9,17 @@ import click
 import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
 from torchtrt_viz.cli.graph_captures import graph_captures
-from torchtrt_viz.cli.output import heading, print_frame, print_questions, print_warnings
+from torchtrt_viz.cli.output import (
+    RANK_COLUMNS,
+    console,
+    heading,
+    print_frame,
+    print_questions,
+    print_text,
+    print_warnings,
+)
+from torchtrt_viz.cli.rank_progress import reading_ranks
+from torchtrt_viz.cli.streams import say
 from torchtrt_viz.report.columns import one_line
 
 if TYPE_CHECKING:
@@ -31,6 +41,7 @@ TABLES = shown_in("terminal")
     type=click.Choice(list(dict.fromkeys((*TABLES, *SESSION_TABLES)))),
     help="Show this table (repeatable).",
 )
+@click.option("--timeline", is_flag=True, help="Draw the tracks over time, host and GPU apart.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1), help="Rows of each table.")
 @click.option("--wide", is_flag=True, help="Shorten no names, leave out no columns.")
 @click.option("--format", "format_", help="Read as this format instead of telling it by the content.")
@@ -40,6 +51,7 @@ def command(
     etrecord: str | None,
     graphs: tuple[str, ...],
     tables: tuple[str, ...],
+    timeline: bool,
     limit: int,
     wide: bool,
     format_: str | None,
@@ -55,13 +67,24 @@ def command(
         graphs=graphs or None,
         format=format_,
         strict=strict,
-        progress=True,
     )
-    click.echo(repr(loaded))
+    say(one_line(repr(loaded)))
+    if timeline:
+        _show_timeline(loaded)
+        if not tables:
+            return
     if isinstance(loaded, Trace):
         _show_trace(loaded, tables, limit, wide)
     else:
-        _show_session(loaded, tables, limit)
+        _show_session(loaded, tables, limit, wide)
+
+
+def _show_timeline(loaded: tv.Trace | tv.Session) -> None:
+    # slow to import: they need numpy
+    from torchtrt_viz.report.text_timeline import text_timeline
+    from torchtrt_viz.scene.scene import Scene
+
+    say(text_timeline(Scene.of(loaded), width=console().width))
 
 
 def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool) -> None:
@@ -81,12 +104,12 @@ def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool
         elif name == "explain":
             _print_findings(frame)
         else:
-            print_frame(frame, limit=None if name == "summary" else limit, width=None if wide else 48)
+            print_frame(frame, table=name, limit=None if name == "summary" else limit, wide=wide)
             if frame.attrs.get("coverage"):
-                click.echo(one_line(frame.attrs["coverage"]))
+                print_text(frame.attrs["coverage"])
 
 
-def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> None:
+def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int, wide: bool) -> None:
     unknown = [name for name in tables if name not in SESSION_TABLES and name != "explain"]
     if unknown:
         raise click.ClickException(
@@ -98,8 +121,9 @@ def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> N
 
     print_warnings(session.meta["warnings"])
     heading("Ranks")
-    print_frame(session.ranks, limit=limit)
-    made = session.overview()
+    print_frame(session.ranks, table="session.ranks", limit=limit, columns=RANK_COLUMNS, wide=wide)
+    with reading_ranks(len(session)) as advance:
+        made = session.overview(advance)
     if not tables or "explain" in tables:
         found = made.explain()
         if len(found):
@@ -111,9 +135,11 @@ def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int) -> N
             if len(frame) or tables:
                 heading(f"{name}: {table.title}")
                 shown = hangs_table(frame) if name == "hangs" else frame
-                print_frame(shown, limit=limit, columns=list(table.brief) or None)
+                if table.brief and not wide:
+                    shown = shown[[column for column in table.brief if column in shown]]
+                print_frame(shown, table=f"session.{name}", entry=table, limit=limit, wide=wide)
 
 
 def _print_findings(frame: pd.DataFrame) -> None:
     for text in frame["finding"]:
-        click.echo(f"- {one_line(text)}")
+        print_text(text, "- ", "  ")

@@ -13,7 +13,7 @@ from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats import FORMATS
 from torchtrt_viz.formats.capture.document import is_document
 from torchtrt_viz.formats.io.options import LoadOptions
-from torchtrt_viz.formats.io.progress import Progress, watching
+from torchtrt_viz.formats.io.progress import Progress, WhereSeen, watching
 from torchtrt_viz.formats.io.source import DamagedStreamError, Source, archive_kind
 from torchtrt_viz.loading.capture_folder import load_capture
 from torchtrt_viz.loading.collection import put_together
@@ -40,11 +40,14 @@ def load_data(
     format: str | None = None,
     etrecord: Input | None = None,
     strict: bool = False,
-    progress: Progress | bool | None = None,
+    progress: Progress | WhereSeen | bool | None = None,
     engine: str | None = None,
     graphs: Input | Iterable[Input] | bool | None = None,
 ) -> TraceData | SessionData:
-    """Read what is there; parameters and errors are those of :func:`torchtrt_viz.load`."""
+    """Read what is there; parameters and errors are those of :func:`torchtrt_viz.load`.
+
+    Other than there, nothing is shown by default.
+    """
     if format is not None and format not in FORMATS:
         raise OptionError("format", format, f"one of {', '.join(FORMATS)}")
     if engine not in (None, "dask"):

@@ -32,6 +32,10 @@ class KeepsStaticForm:
         """Return markup that needs neither scripts nor style sheets."""
         raise NotImplementedError
 
+    def text_form(self) -> str:
+        """Return what a terminal shows."""
+        return repr(self)
+
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Show the widget; where it cannot be shown, the static form is seen instead."""
         bundle = super()._repr_mimebundle_(**options)  # type: ignore[misc]
@@ -45,6 +49,6 @@ class KeepsStaticForm:
         form = self.static_form()
         shell = get_ipython()
         if getattr(shell, "kernel", None) is None:  # nowhere to put an output of its own
-            return {**data, "text/html": form}, metadata
+            return {**data, "text/plain": self.text_form(), "text/html": form}, metadata
         shell.display_pub.publish({"text/html": f'<div class="tv-kept-{self.kept}">{form}{_NOTE}</div>'})
         return data, metadata

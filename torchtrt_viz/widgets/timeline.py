@@ -14,12 +14,14 @@ import numpy as np
 from torchtrt_viz.errors import MissingDependencyError, OptionError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.picture import write_svg
+from torchtrt_viz.report.text_timeline import text_timeline
 from torchtrt_viz.scene import assets
 from torchtrt_viz.scene.chosen import chosen_events, extent_of, instants_of
 from torchtrt_viz.scene.scene import Rows, Scene
 from torchtrt_viz.scene.service import Service, extent
 from torchtrt_viz.scene.wanted import named, names_mask, rows_named, wanted_rows
 from torchtrt_viz.widgets.static_form import KeepsStaticForm, kept_id
+from torchtrt_viz.widgets.text_form import at_plain_prompt
 
 try:
     import anywidget
@@ -123,7 +125,18 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         self.on_msg(self._on_message)
         self.observe(self._searched, "search")
 
+    def __str__(self) -> str:
+        """Draw what is in sight as lines of text, as wide as the terminal (or COLUMNS) is."""
+        return f"{self._line()}\n{text_timeline(self.scene, view=self.view)}"
+
     def __repr__(self) -> str:
+        return str(self) if at_plain_prompt() else self._line()
+
+    def text_form(self) -> str:
+        """Return the lanes as text, for IPython in a terminal."""
+        return str(self)
+
+    def _line(self) -> str:
         events = self.scene.blocks[-1].end if self.scene.blocks else 0
         return f"<Timeline of {events} events on {len(self.scene.tracks)} tracks>"
 
