@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.formats.io.whole_file import fsync_folder, write_whole
@@ -73,10 +74,12 @@ class ArtifactPipeline:
     Parameters
     ----------
     on_change
-        Called on the background thread whenever a job's state changes, with (job, status). It must not raise.
+        Called on the background thread whenever a job's state changes, with (job, status). What it raises is
+        named in the status's warnings.
     on_stage
         Called on the background thread before each step (:data:`STAGES`), for tests and for progress
-        displays.
+        displays. What it raises before the archive is published fails the job; after that it is named in the
+        status's warnings.
     """
 
     def __init__(
@@ -94,6 +97,8 @@ class ArtifactPipeline:
         self._statuses: dict[str, ArtifactStatus] = {}
         self._jobs: dict[str, Job] = {}
         self._only_clean: set[str] = set()
+        self._revision = 0
+        self._revisions: dict[str, int] = {}  # of each job's last change, the latest one last
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
@@ -105,10 +110,11 @@ class ArtifactPipeline:
         with self._changed:
             self._statuses[job.job_id] = status
             self._jobs[job.job_id] = job
+            self._revise(job)
         self._put(job)
 
     def defer(self, function: Callable[[], None]) -> None:
-        """Call a function on the background thread, after everything that is queued; it must not raise."""
+        """Call a function on the background thread, after everything that is queued."""
         self._put(function)
 
     def _put(self, item: Job | Callable[[], None]) -> None:
@@ -120,6 +126,7 @@ class ArtifactPipeline:
         if os.getpid() != self._pid:  # a forked child has neither its parent's thread nor its jobs
             self._queue, self._statuses, self._jobs = queue.SimpleQueue(), {}, {}
             self._changed, self._thread, self._pid = threading.Condition(), None, os.getpid()
+            self._revisions = {}
         with self._changed:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
@@ -135,7 +142,7 @@ class ArtifactPipeline:
             self._changed.notify_all()
         job.note(status.to_dict())
         job.release()
-        self._on_change(job, status)
+        self._tell(job, status)
 
     # -- for whoever asks ------------------------------------------------------------------------------
 
@@ -144,6 +151,42 @@ class ArtifactPipeline:
         with self._changed:
             found = [s for s in self._statuses.values() if session_id in (None, s.session_id)]
             return [ArtifactStatus(**vars(s)) for s in found]
+
+    def changes(self, session_id: str | None, since: int) -> tuple[int, list[ArtifactStatus]]:
+        """Return the current revision, and the statuses of a session that changed after another one.
+
+        Takes time for what has changed, not for what there is.
+        """
+        with self._changed:
+            found = []
+            for key, revision in reversed(self._revisions.items()):
+                if revision <= since:
+                    break
+                if self._statuses[key].session_id == session_id:
+                    found.append(ArtifactStatus(**vars(self._statuses[key])))
+            return self._revision, found[::-1]
+
+    def _revise(self, job: Job) -> None:
+        """Count a change of a job (the lock is held)."""
+        self._revision += 1
+        self._revisions.pop(job.job_id, None)
+        self._revisions[job.job_id] = self._revision
+
+    def _tell(self, job: Job, status: ArtifactStatus) -> None:
+        """Report a change; a listener that fails changes nothing for the job."""
+        with self._changed:
+            self._revise(job)
+        try:
+            self._on_change(job, status)
+        except Exception as error:
+            _note(status, "a listener", error)
+
+    def _after(self, stage: str, job: Job, status: ArtifactStatus) -> None:
+        """Report a step after which the archive is in place, whatever happens."""
+        try:
+            self._on_stage(stage, job)
+        except Exception as error:
+            _note(status, f"on_stage({stage!r})", error)
 
     def wait(self, timeout: float | None = None, session_id: str | None = None) -> bool:
         """Wait until every job is done, or failed; False when time ran out."""
@@ -192,7 +235,8 @@ class ArtifactPipeline:
             if job is None:
                 return
             if not isinstance(job, Job):
-                job()
+                with suppress(Exception):  # who defers it keeps its errors
+                    job()
                 continue
             with self._changed:
                 status = self._statuses[job.job_id]
@@ -251,15 +295,14 @@ class ArtifactPipeline:
         if size is None:
             size, digest = checksum(job.archive)
         status.archive, status.bytes, status.sha256 = str(job.archive), size, digest
-        status.stage = "publish"
-        self._on_stage("published", job)
         status.stage = None
+        self._after("published", job, status)
 
     def _enter(self, job: Job, status: ArtifactStatus, state: str, stage: str) -> None:
         with self._changed:
             status.state, status.stage = state, stage
         job.note(status.to_dict())
-        self._on_change(job, status)
+        self._tell(job, status)
         self._on_stage(stage, job)
 
     def _failed(self, job: Job, status: ArtifactStatus, error: Exception) -> None:
@@ -272,13 +315,13 @@ class ArtifactPipeline:
         except OSError as left:
             status.warnings.append(str(left))
         job.note(status.to_dict())
-        self._on_change(job, status)
+        self._tell(job, status)
         with self._changed:
             self._changed.notify_all()
 
     def _clean(self, job: Job, status: ArtifactStatus) -> None:
         """Delete the staged files of a published job; a failure is told apart and can be retried alone."""
-        self._on_stage("clean", job)
+        self._after("clean", job, status)
         self._only_clean.discard(job.job_id)
         try:
             job.unpublished.unlink(missing_ok=True)
@@ -290,10 +333,16 @@ class ArtifactPipeline:
         else:
             with self._changed:
                 status.state, status.cleanup_error, status.staging = "published", None, None
-        self._on_stage("done", job)
-        self._on_change(job, status)
+        self._after("done", job, status)
+        self._tell(job, status)
         with self._changed:
             self._changed.notify_all()
+
+
+def _note(status: ArtifactStatus, who: str, error: Exception) -> None:
+    text = f"{who} raised {type(error).__name__}: {error}"
+    if text not in status.warnings:
+        status.warnings.append(text)
 
 
 def _fsync(job: Job) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
+import bisect
 import os
 import re
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from torchtrt_viz.formats.session.manifest import (
     RankRecord,
     parse_manifest,
 )
+from torchtrt_viz.serving.artifacts.file_lock import NoFileLocksError, lock_file
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus
@@ -84,7 +85,8 @@ class ManifestFile:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         with _guard, (self.folder / _LOCK).open("ab") as stream:
-            fcntl.lockf(stream, fcntl.LOCK_EX)
+            with suppress(NoFileLocksError):  # the manifest is replaced whole, with or without a lock
+                lock_file(stream, wait=True)
             yield
 
     def write(self, manifest: Manifest) -> None:
@@ -92,10 +94,11 @@ class ManifestFile:
         with self._alone():
             write_whole(self.path, manifest.to_json())
 
-    def replace(self, manifest: Manifest) -> None:
-        """Replace the manifest; survives the process, not necessarily a loss of power."""
+    def replace(self, document: bytes) -> None:
+        """Replace the manifest's text; survives the process, not necessarily a loss of power."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         with self._alone():
-            write_whole(self.path, manifest.to_json(), durable=False)
+            write_whole(self.path, document, durable=False)
 
     def change(
         self, function: Callable[[Manifest], None], create: Callable[[], Manifest] | None = None
@@ -186,9 +189,11 @@ def cycle_record(status: ArtifactStatus, archive_name: str) -> CycleRecord:
 
 def set_cycle(record: RankRecord, cycle: CycleRecord) -> None:
     """Put a cycle's record in place of an earlier one."""
-    record.cycles = sorted(
-        [c for c in record.cycles if c.cycle != cycle.cycle] + [cycle], key=lambda c: c.cycle
-    )
+    at = bisect.bisect_left(record.cycles, cycle.cycle, key=lambda c: c.cycle)
+    if at < len(record.cycles) and record.cycles[at].cycle == cycle.cycle:
+        record.cycles[at] = cycle
+    else:
+        record.cycles.insert(at, cycle)
 
 
 def settle(manifest: Manifest) -> None:

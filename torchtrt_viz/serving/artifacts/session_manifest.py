@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from torchtrt_viz.formats.session.manifest import Manifest, RankRecord, archive_path
 from torchtrt_viz.serving.artifacts.session_folder import (
@@ -17,9 +16,6 @@ from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus
 
 __all__ = ["SessionBook"]
-
-_EVERY_S = 0.5
-"""Limits rewriting: a session of a thousand ranks does not rewrite its manifest for each archive."""
 
 
 class SessionBook:
@@ -36,7 +32,7 @@ class SessionBook:
         self.error: str | None = None
         self._file = file
         self._guard = threading.Lock()
-        self._written = 0.0
+        self._writing = threading.Lock()
 
     def rank(self, rank: int) -> RankRecord | None:
         """Return a rank's record."""
@@ -79,21 +75,17 @@ class SessionBook:
             if record is not None:
                 set_cycle(record, cycle_record(status, archive_path(status.rank, status.cycle)))
 
-    def write(self, *, now: bool = True) -> None:
+    def write(self) -> None:
         """Write the manifest; a failure is kept in ``error`` and does not stop anything.
 
-        Parameters
-        ----------
-        now
-            Write now; by default at most every half second.
+        The disk is not waited for by those who note changes meanwhile.
         """
-        if not now and time.monotonic() - self._written < _EVERY_S:
-            return
-        with self._guard:
-            settle(self.manifest)
+        with self._writing:
+            with self._guard:
+                settle(self.manifest)
+                text = self.manifest.to_json()
             try:
-                self._file.replace(self.manifest)
+                self._file.replace(text)
                 self.error = None
-            except OSError as error:
+            except Exception as error:
                 self.error = f"{self._file.path} could not be written: {error}"
-            self._written = time.monotonic()

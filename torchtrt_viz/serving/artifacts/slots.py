@@ -11,7 +11,6 @@ releases a lock when its process ends, by SIGKILL too. What is ready-made lacks 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import tempfile
@@ -21,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from torchtrt_viz.serving.artifacts.file_lock import lock_file
 
 __all__ = ["parse_slot"]
 
@@ -49,8 +50,10 @@ def _try(path: Path) -> IO[bytes] | None:
             return None
         stream = path.open("ab")
         try:
-            fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            free = lock_file(stream)
+        except OSError:  # without locks nobody is counted
+            free = True
+        if not free:
             stream.close()
             return None
         _mine.add(path.name)

@@ -15,8 +15,8 @@ judged by the files in them, not by ``state.json``.
 
 from __future__ import annotations
 
-import fcntl
 import os
+import socket
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import IO, Any
 from torchtrt_viz.errors import TraceFormatError
 from torchtrt_viz.formats.io.whole_file import write_whole
 from torchtrt_viz.formats.session.manifest import RANK_META, STAGING, archive_path, confined
+from torchtrt_viz.serving.artifacts.file_lock import NoFileLocksError, lock_file
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.identity import RankIdentity
 
@@ -213,19 +214,46 @@ class Job:
     # -- who works on it -------------------------------------------------------------------------------
 
     def lock(self) -> bool:
-        """Claim the job for this process; False when another process works on it."""
+        """Claim the job for this process; False when another process works on it.
+
+        Where the file system has no locks, a job counts as another's while the process that recorded it lives
+        on this machine.
+
+        Raises
+        ------
+        OSError
+            When the lock's file cannot be opened or locked.
+        """
         key = str(self.folder.resolve())
         with _held_guard:
             if key in _held:
                 return False
             stream = (self.folder / _LOCK).open("ab")
             try:
-                fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                claimed = lock_file(stream)
+            except NoFileLocksError:
+                claimed = not self._elsewhere()
             except OSError:
+                stream.close()
+                raise
+            if not claimed:
                 stream.close()
                 return False
             _held.add(key)
             self._lock = stream
+        return True
+
+    def _elsewhere(self) -> bool:
+        """Whether the process that recorded the job lives on; for file systems without locks."""
+        pid = self.identity.pid
+        if pid in (0, os.getpid()) or self.identity.host != socket.gethostname():
+            return False
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:
+            return True
         return True
 
     def release(self) -> None:

@@ -49,6 +49,11 @@ class Mailbox:
         self._owner = threading.get_ident()
 
     @property
+    def owned(self) -> bool:
+        """Whether a thread has taken ownership."""
+        return self._owner is not None
+
+    @property
     def is_mine(self) -> bool:
         """Whether the calling thread is the owner (or there is none)."""
         return self._owner is None or self._owner == threading.get_ident()

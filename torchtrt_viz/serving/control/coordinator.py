@@ -23,6 +23,7 @@ from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.mailbox import Mailbox
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
+from torchtrt_viz.serving.control.manifest_writer import ManifestWriter
 from torchtrt_viz.serving.control.messages import REPLIES, Message, is_profile_message, message
 from torchtrt_viz.serving.control.worker_state import Member, SessionState, identity_in
 
@@ -31,6 +32,8 @@ __all__ = ["ProfileCoordinator"]
 _KEPT_SESSIONS = 16
 _PUMP_S = 0.02
 _ASK_S = 0.2
+_ASK_AGAIN_S = 30.0
+_FLUSH_S = 1.0
 
 
 class ProfileCoordinator:
@@ -47,7 +50,8 @@ class ProfileCoordinator:
         register. Ranks are those of a process group when every worker has one, else they are assigned in
         the order given.
     send
-        Sends one message to the worker of a name; an `OSError` means that it is gone.
+        Sends one message to the worker of a name; an exception means that it is gone, and is named as the
+        reason.
     pump
         Receives and handles the engine's messages for up to so many seconds. It is called while
         :meth:`start_profile` and :meth:`stop_profile` wait on the engine's own thread, so that requests
@@ -73,10 +77,15 @@ class ProfileCoordinator:
         self._sessions: OrderedDict[str, SessionState] = OrderedDict()
         self._current: SessionState | None = None
         self._changed = threading.Condition()
+        self._manifests = ManifestWriter()
 
     def attach(self) -> None:
         """Make the calling thread the one that runs the engine's message loop."""
         self.mailbox.own()
+
+    def flush(self, timeout: float = _FLUSH_S) -> bool:
+        """Wait until the manifests on disk say what is known; False when the disk takes longer."""
+        return self._manifests.flush(timeout)
 
     # -- the engine's loop -------------------------------------------------------------------------------
 
@@ -91,24 +100,40 @@ class ProfileCoordinator:
             self._register(worker, received)
             return True
         session = self._sessions.get(received["session"] or "")
-        if session is not None:
-            self._reply(session, session.members[worker], received)
+        member = None if session is None else session.members.get(worker)
+        if session is not None and member is not None:
+            self._reply(session, member, received)
         return True
 
+    def add(self, worker: str, identity: RankIdentity | None = None) -> None:
+        """Take in a worker: a new one, or one that replaces a lost one under the same name.
+
+        It takes part from the next session on. A lost worker that says hello again is taken in by itself.
+        """
+        self._workers[worker] = identity
+        self._gone.pop(worker, None)
+
+    def remove(self, worker: str, reason: str = "removed by the engine") -> None:
+        """Do without a worker from now on: later sessions do not wait for it."""
+        self.lost(worker, reason)
+        self._workers.pop(worker, None)
+        self._gone.pop(worker, None)
+
     def lost(self, worker: str, reason: str = "connection lost") -> None:
-        """Note that a worker is gone; what it had recorded and staged stays on its disk."""
+        """Note that a worker is gone; what it had recorded and staged stays on its disk.
+
+        As long as neither it comes back nor another takes its place (:meth:`add`, :meth:`remove`), no session
+        starts.
+        """
         if worker not in self._workers or worker in self._gone:
             return
         self._gone[worker] = reason
         for session in self._sessions.values():
-            member = session.members[worker]
-            pending = any(not a.done for a in member.artifacts.values())
-            if not member.over or pending:
+            member = session.members.get(worker)
+            if member is not None and (not member.over or member.unfinished):
                 member.state, member.deadline, member.error = "missing", None, reason
-                for artifact in member.artifacts.values():
-                    if not artifact.done:
-                        artifact.state, artifact.error = "interrupted", reason
-                session.note(member)
+                session.note(member, member.give_up(reason))
+                self._write(session)
         self._advance()
 
     def exporting(self) -> list[str]:
@@ -125,7 +150,13 @@ class ProfileCoordinator:
 
     def _register(self, worker: str, received: Message) -> None:
         identity = identity_in(received)
-        if identity is not None:
+        if worker in self._gone:
+            self.add(worker, identity)  # it has come back, or another process has taken its place
+        elif identity is not None:
+            known = self._workers[worker]
+            if known is not None and known.pid and (known.host, known.pid) != (identity.host, identity.pid):
+                self.lost(worker, f"process {known.pid} was replaced by process {identity.pid}")
+                self._gone.pop(worker, None)
             self._workers[worker] = identity
 
     # -- commands ----------------------------------------------------------------------------------------
@@ -148,10 +179,14 @@ class ProfileCoordinator:
             When a worker fails, is gone, or does not answer within ``settings.control_timeout_s``. The
             others have been stopped again; ``missing`` and ``failed`` name the workers concerned.
         """
+        if session_id is not None:
+            check_session_id(session_id)
+        config.check(window=window)  # what a slow disk does with it is waited for here, not in the loop
         session = self.mailbox.run(
             lambda: self._begin(config, window, session_id), self.settings.control_timeout_s
         )
         self._await(lambda: session.state in ("recording", "idle"))
+        self.flush()
         if session.ended_by == "cancelled":
             raise ProfileStartError(session.session_id, session.missing(), session.failed())
         return self._status(session)
@@ -167,6 +202,7 @@ class ProfileCoordinator:
         if session is None:
             return self.profile_status()
         self._await(lambda: session.state == "idle")
+        self.flush()
         return self._status(session)
 
     def profile_status(self) -> ProfileStatus:
@@ -197,7 +233,8 @@ class ProfileCoordinator:
             return session.state == "idle" and all(_delivered(m) for m in session.members.values())
 
         self._await(ready, timeout)
-        session.book.write()
+        self._write(session)
+        self.flush()
         return self._status(session).artifacts
 
     def retry_profile_artifacts(self) -> ProfileStatus:
@@ -210,7 +247,9 @@ class ProfileCoordinator:
             for member in session.members.values():
                 if any(a.state in ("failed", "cleanup_failed") for a in member.artifacts.values()):
                     for artifact in member.artifacts.values():
-                        artifact.state = "queued" if artifact.state != "published" else "published"
+                        if artifact.state in ("failed", "cleanup_failed"):
+                            artifact.state = "queued"
+                            member.put(artifact)
                     self._tell(session, member, message("profile_retry", session.session_id))
 
         self.mailbox.run(ask, self.settings.control_timeout_s)
@@ -236,11 +275,9 @@ class ProfileCoordinator:
         session_id = new_session_id() if session_id is None else check_session_id(session_id)
         if session_id in self._sessions:
             raise OptionError("session_id", session_id, "an id that was not used before")
-        config.check(window=window)
         identities = self._identities()
         mode = "window" if window else "steps"
         folder = config.output_dir / session_id
-        folder.mkdir(parents=True, exist_ok=True)
         records = [rank_record(i) for i in sorted(identities.values(), key=lambda i: i.rank)]
         book = SessionBook(ManifestFile(folder), new_manifest(session_id, mode, config, records))
         deadline = time.monotonic() + self.settings.control_timeout_s
@@ -254,7 +291,7 @@ class ProfileCoordinator:
         self._sessions[session_id] = self._current = session
         while len(self._sessions) > _KEPT_SESSIONS:
             self._sessions.popitem(last=False)
-        book.write()
+        self._write(session)
         if not self._gone:
             for member in members.values():
                 self._tell(
@@ -292,17 +329,28 @@ class ProfileCoordinator:
             return
         try:
             self._send(member.name, sent)
-        except OSError as error:
-            self.lost(member.name, f"the connection broke: {error}")
+        except Exception as error:  # whatever an engine's channel raises
+            kind = "" if isinstance(error, OSError) else f"{type(error).__name__}: "
+            self.lost(member.name, f"the connection broke: {kind}{error}")
 
     def _ask(self, session: SessionState) -> None:
+        """Ask for what is still to come; a worker that has not answered yet is not asked again soon."""
+        now = time.monotonic()
         for member in session.members.values():
-            if not _delivered(member):
-                self._tell(session, member, message("profile_status", session.session_id))
+            waiting = member.asked_at is not None and now - member.asked_at < _ASK_AGAIN_S
+            if not waiting and not _delivered(member):
+                member.asked_at = now
+                sent = message("profile_status", session.session_id, seen=member.revision)
+                self._tell(session, member, sent)
+
+    def _write(self, session: SessionState, *, now: bool = True) -> None:
+        self._manifests.want(session.book, now=now)
 
     def _reply(self, session: SessionState, member: Member, received: Message) -> None:
         """Handle a reply of a session, whenever it arrives."""
         kind = received["type"]
+        changed: list[ArtifactStatus] = []
+        member.asked_at = None
         if session.ended_by == "cancelled":
             self._reply_to_cancel(member, received)
             self._advance()
@@ -314,20 +362,20 @@ class ProfileCoordinator:
         elif kind == "profile_started":
             if member.state == "asked":
                 member.state, member.deadline = "recording", None
-                member.take(received)
+                changed = member.take(received)
                 session.book.identify(member.identity)
         elif kind == "profile_stopping":
             if session.state == "stopping" and member.deadline is not None:
                 member.state = "stopping"
                 member.deadline = time.monotonic() + self.settings.stop_timeout_s
         else:
-            member.take(received)
+            changed = member.take(received)
             ended = member.collection is not None and member.collection.state == "idle"
             if kind == "profile_stopped" or (ended and member.state == "recording"):
                 # even if it was given up as missing: its recording exists after all
                 member.state, member.deadline, member.error = "stopped", None, None
-        session.note(member)
-        session.book.write(now=kind != "profile_artifacts")
+        session.note(member, changed)
+        self._write(session, now=kind != "profile_artifacts")
         self._advance()
 
     def _reply_to_cancel(self, member: Member, received: Message) -> None:
@@ -348,6 +396,7 @@ class ProfileCoordinator:
         if session is not None:
             for member in session.expire():
                 session.note(member)
+                self._write(session)
             if session.state == "starting" and (session.missing() or session.failed()):
                 self._take_back(session)
             if session.state == "starting" and not session.awaited:
@@ -383,7 +432,7 @@ class ProfileCoordinator:
                     why = f"stopped again, since {', '.join(culprits)} did not start"
                     session.book.lost(member.identity.rank, "failed", why)
                     member.state, member.deadline = "stopped", None
-        session.book.write()
+        self._write(session)
 
     def _await(self, done: Callable[[], bool], timeout: float | None = None) -> None:
         """Wait: on the loop's own thread by running the loop, on others for a notification."""
@@ -435,7 +484,7 @@ def _delivered(member: Member) -> bool:
     if member.state != "stopped":
         return False
     ended = 0 if member.collection is None else member.collection.cycles_ended
-    return len(member.artifacts) >= ended and all(a.done for a in member.artifacts.values())
+    return len(member.artifacts) >= ended and not member.unfinished
 
 
 def _rank_status(member: Member) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,14 @@ from torchtrt_viz.serving.rank.profiler import RankProfiler
 __all__ = ["ProfileWorker"]
 
 _REMEMBERED = 64
+_PATIENCE_S = 10.0
+_PAUSE_S = 0.05
 
 
 class ProfileWorker:
-    """Carries out a coordinator's commands on one worker.
+    """Carries out a coordinator's commands on one worker, over a channel that the engine has already.
 
-    The engine gives every message it receives to :meth:`handle` first, on the thread that runs the
-    engine, also while idle, and calls :meth:`poll` in its loop::
+    The engine gives every message it receives to :meth:`handle` first, and calls :meth:`poll` in its loop::
 
         worker = ProfileWorker(profiler, connection.send)
         while running:
@@ -34,18 +36,28 @@ class ProfileWorker:
             worker.poll()
         worker.close()
 
+    Everything runs on the thread that calls, so a channel that blocks holds the engine up. `PipeWorker` and
+    `StoreWorker` use a thread of their own for theirs.
+
     Parameters
     ----------
     send
-        Sends one message to the coordinator. An `OSError` means that the coordinator is gone.
+        Sends one message to the coordinator. An `OSError` means that the coordinator is gone. Anything else
+        that it raises is named in the status; the message is kept and sent again, and after 10 s the
+        coordinator counts as gone.
     """
 
     def __init__(self, profiler: RankProfiler, send: Callable[[Message], None]) -> None:
         self.profiler = profiler
         self._send = send
+        self._outbox: deque[Message] = deque()
+        self._sending = threading.Lock()
+        self._troubled: float | None = None
+        self._again = 0.0
         self._cancelled: OrderedDict[str, None] = OrderedDict()
         self._dirty = threading.Event()
         self._connected = True
+        self._told = ("", 0)  # session, and the revision of its artifacts that was told last
         profiler.listen(self._changed)
         self._reply("profile_hello", None)
 
@@ -69,7 +81,8 @@ class ProfileWorker:
             else:
                 if received["type"] == "profile_retry":
                     self.profiler.retry(session)
-                self._report(session)
+                seen = received.get("seen")
+                self._report(session, seen if isinstance(seen, int) else 0)
         except TorchTrtVizError as error:
             self._reply("profile_error", session, error=str(error))
         except Exception as error:  # a profile must never take the worker down
@@ -79,19 +92,31 @@ class ProfileWorker:
     def poll(self) -> None:
         """Serve other threads' calls, and report artifacts that have changed."""
         self.profiler.poll()
+        self.report_changes()
+
+    def report_changes(self) -> None:
+        """Report artifacts that have changed, and send what could not be sent before."""
         if self._dirty.is_set():
             self._dirty.clear()
-            self._report(self.profiler.status().collection.session_id)
+            session = self.profiler.session_id
+            self._report(session, self._told[1] if session == self._told[0] else 0)
+        elif self._outbox and time.monotonic() >= self._again:
+            self._flush()
 
     def disconnected(self) -> None:
         """Tell the worker that its coordinator is gone: it stops and keeps what is being recorded."""
         self._connected = False
-        self.profiler.stop(reason="disconnected")
+        self._outbox.clear()
+        try:
+            self.profiler.stop(reason="disconnected")
+        except Exception as error:
+            self.profiler.note(f"the coordinator is gone, and the session could not be stopped: {error}")
 
     def close(self, timeout: float | None = None) -> bool:
         """Stop what is active and finish what is queued; False when time ran out."""
         done = self.profiler.close(timeout)
-        self._report(self.profiler.status().collection.session_id)
+        session = self.profiler.session_id
+        self._report(session, self._told[1] if session == self._told[0] else 0)
         return done
 
     # -- commands --------------------------------------------------------------------------------------
@@ -120,29 +145,64 @@ class ProfileWorker:
             self.profiler.cancel(session)
         else:
             self.profiler.stop(session)
-        self._reply("profile_stopped", session, **self._state(session))
+        self._reply("profile_stopped", session, **self._state(session, 0))
 
-    def _report(self, session: str | None) -> None:
+    def _report(self, session: str | None, since: int) -> None:
         if session is not None:
-            self._reply("profile_artifacts", session, **self._state(session))
+            self._reply("profile_artifacts", session, **self._state(session, since))
 
-    def _state(self, session: str) -> dict[str, Any]:
-        status = self.profiler.status()
-        if status.collection.session_id != session:
+    def _state(self, session: str, since: int) -> dict[str, Any]:
+        """Return collection and the artifacts that have changed since a revision."""
+        collection, revision, artifacts = self.profiler.changes(since)
+        if collection.session_id != session:
             return {"collection": None, "artifacts": []}
+        self._told = (session, revision)
         return {
-            "collection": status.collection.to_dict(),
-            "artifacts": [a.to_dict() for a in status.artifacts],
+            "collection": collection.to_dict(),
+            "artifacts": [a.to_dict() for a in artifacts],
+            "revision": revision,
+            "since": since,
         }
 
     def _changed(self, what: str, value: Any) -> None:
         self._dirty.set()
 
+    # -- sending ---------------------------------------------------------------------------------------
+
     def _reply(self, type: str, session: str | None, **fields: Any) -> None:
         if not self._connected:
             return
-        identity = self.profiler.identity.to_dict()
-        try:
-            self._send(message(type, session, rank=self.profiler.identity.rank, identity=identity, **fields))
-        except OSError:
+        identity = self.profiler.identity
+        self._outbox.append(message(type, session, rank=identity.rank, identity=identity.to_dict(), **fields))
+        self._flush()
+
+    def _flush(self) -> None:
+        """Send what waits, in order, as far as the channel takes it."""
+        with self._sending:
+            while self._outbox:
+                try:
+                    self._send(self._outbox[0])
+                except OSError:
+                    gone = True
+                    break
+                except Exception as error:
+                    gone = self._hindered(error)
+                    break
+                self._outbox.popleft()
+                self._troubled = None
+            else:
+                return
+        if gone:
             self.disconnected()
+
+    def _hindered(self, error: Exception) -> bool:
+        """Note that a message could not be sent; True when that has gone on for too long."""
+        now = time.monotonic()
+        self._again = now + _PAUSE_S
+        if self._troubled is None:
+            self._troubled = now
+            self.profiler.note(
+                f"a message to the coordinator could not be sent ({type(error).__name__}: {error}); "
+                f"it is tried again for {_PATIENCE_S:g} s"
+            )
+        return now - self._troubled > _PATIENCE_S

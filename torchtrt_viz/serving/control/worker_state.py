@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torchtrt_viz.errors import OptionError
@@ -37,6 +38,12 @@ class Member:
         failed or missing.
     deadline
         When an answer is due (monotonic seconds); None while nothing is awaited.
+    unfinished
+        Cycles of which an archive is still to come.
+    revision
+        Up to which of the worker's changes its artifacts are known.
+    asked_at
+        When it was asked for its state (monotonic seconds) and has not answered since; None otherwise.
     """
 
     name: str
@@ -46,14 +53,23 @@ class Member:
     deadline: float | None = None
     collection: CollectionStatus | None = None
     artifacts: dict[int, ArtifactStatus] = field(default_factory=dict)
+    unfinished: set[int] = field(default_factory=set)
+    revision: int = 0
+    asked_at: float | None = None
 
     @property
     def over(self) -> bool:
         """Whether nothing more can come of its recording."""
         return self.state in ("stopped", "failed", "missing")
 
-    def take(self, received: Message) -> None:
-        """Take over collection and artifacts out of a reply; malformed parts are left out."""
+    def take(self, received: Message) -> list[ArtifactStatus]:
+        """Take over collection and artifacts out of a reply; malformed parts are left out.
+
+        Returns
+        -------
+        list of ArtifactStatus
+            Those that the reply holds.
+        """
         identity = identity_in(received)
         if identity is not None:
             self.identity = identity.with_rank(self.identity.rank)
@@ -62,10 +78,33 @@ class Member:
             known = CollectionStatus.__dataclass_fields__
             self.collection = CollectionStatus(**{k: v for k, v in collection.items() if k in known})
         artifacts = received.get("artifacts")
+        changed = []
         for item in artifacts if isinstance(artifacts, list) else []:
             if isinstance(item, dict) and isinstance(item.get("cycle"), int) and "session_id" in item:
-                status = ArtifactStatus.from_dict({**item, "rank": self.identity.rank})
-                self.artifacts[status.cycle] = status
+                changed.append(ArtifactStatus.from_dict({**item, "rank": self.identity.rank}))
+        for status in changed:
+            self.put(status)
+        revision, since = received.get("revision"), received.get("since")
+        # A reply that does not follow on what is known leaves a gap, which the next question fills.
+        if isinstance(revision, int) and isinstance(since, int) and since <= self.revision:
+            self.revision = max(self.revision, revision)
+        return changed
+
+    def put(self, status: ArtifactStatus) -> None:
+        """Note the state of one cycle."""
+        self.artifacts[status.cycle] = status
+        if status.done:
+            self.unfinished.discard(status.cycle)
+        else:
+            self.unfinished.add(status.cycle)
+
+    def give_up(self, error: str) -> list[ArtifactStatus]:
+        """Mark what is unfinished as interrupted, and return it."""
+        out = [self.artifacts[cycle] for cycle in sorted(self.unfinished)]
+        for artifact in out:
+            artifact.state, artifact.error = "interrupted", error
+        self.unfinished.clear()
+        return out
 
 
 @dataclass
@@ -110,12 +149,12 @@ class SessionState:
         """Workers whose answer is still due."""
         return [m for m in self.members.values() if m.deadline is not None]
 
-    def note(self, member: Member) -> None:
-        """Write what is known of a worker into the session's manifest."""
+    def note(self, member: Member, changed: Iterable[ArtifactStatus] = ()) -> None:
+        """Put what is known of a worker, and its artifacts that changed, into the session's manifest."""
         rank = member.identity.rank
         if member.state in ("failed", "missing"):
             self.book.lost(rank, member.state, member.error or "")
         elif member.collection is not None:
             self.book.collection(rank, member.collection)
-        for artifact in member.artifacts.values():
+        for artifact in changed:
             self.book.artifact(artifact)

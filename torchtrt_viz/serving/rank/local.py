@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 from typing import Any
 
+from torchtrt_viz.errors import OptionError
 from torchtrt_viz.serving.artifacts.pipeline import OnStage
 from torchtrt_viz.serving.artifacts.session_folder import (
     ManifestFile,
+    check_session_id,
     new_manifest,
     new_session_id,
     rank_record,
@@ -16,7 +18,7 @@ from torchtrt_viz.serving.artifacts.session_manifest import SessionBook
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings
-from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
+from torchtrt_viz.serving.contract.status import ArtifactStatus, ProfileStatus
 from torchtrt_viz.serving.rank.profiler import RankProfiler
 
 __all__ = ["LocalProfiler"]
@@ -85,25 +87,20 @@ class LocalProfiler:
         ControlTimeoutError
             When the engine's thread, which has to start it, does not take it up.
         """
-        session_id = new_session_id() if session_id is None else session_id
-        mode = "window" if window else "steps"
-
-        def begin() -> CollectionStatus:
-            # The manifest exists before the session does, so that no change is missed.
-            identity = self.profiler.identity
-            manifest = new_manifest(session_id, mode, config, [rank_record(identity)])
-            book = SessionBook(ManifestFile(config.output_dir / session_id), manifest)
-            self._books[session_id] = book
-            try:
-                status = self.profiler.start(config, window=window, session_id=session_id)
-            except BaseException:
-                del self._books[session_id]
-                raise
-            book.write()
-            return status
-
+        session_id = new_session_id() if session_id is None else check_session_id(session_id)
         self.profiler.refuse_second()
-        self.profiler.mailbox.run(begin, self.settings.control_timeout_s)
+        identity = self.profiler.identity
+        manifest = new_manifest(session_id, "window" if window else "steps", config, [rank_record(identity)])
+        book = SessionBook(ManifestFile(config.output_dir / session_id), manifest)
+        if session_id in self._books:
+            raise OptionError("session_id", session_id, "an id that was not used before")
+        self._books[session_id] = book  # before the session starts, so that no change is missed
+        try:
+            self.profiler.start(config, window=window, session_id=session_id)
+        except BaseException:
+            del self._books[session_id]
+            raise
+        book.write()
         while len(self._books) > _KEPT_SESSIONS:
             self._books.pop(next(iter(self._books)))
         return self.profile_status()

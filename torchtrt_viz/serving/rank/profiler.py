@@ -23,6 +23,7 @@ from torchtrt_viz.serving.contract.mailbox import Mailbox
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
 from torchtrt_viz.serving.rank.annotations import open_range
+from torchtrt_viz.serving.rank.first_stage import FirstStage, first_stage
 from torchtrt_viz.serving.rank.recording import Recording
 from torchtrt_viz.serving.rank.torch_recording import resolve_activities
 
@@ -96,12 +97,25 @@ class RankProfiler:
 
     def _tell(self, what: str, value: Any) -> None:
         for listener in self._listeners:
-            listener(what, value)
+            try:
+                listener(what, value)
+            except Exception as error:  # nobody who listens may end a session, or an engine's step
+                self.note(f"a listener raised {type(error).__name__}: {error}")
 
     def _artifact_changed(self, job: Job, status: ArtifactStatus) -> None:
         self._tell("artifact", (job, status))
 
+    def note(self, warning: str) -> None:
+        """Add a warning to the status, once."""
+        if warning not in self._status.warnings:
+            self._status.warnings.append(warning)
+
     # -- sessions --------------------------------------------------------------------------------------
+
+    @property
+    def session_id(self) -> str | None:
+        """Id of the session that is active, or was last."""
+        return self._status.session_id
 
     @property
     def recording(self) -> bool:
@@ -140,10 +154,26 @@ class RankProfiler:
         """
         session_id = new_session_id() if session_id is None else check_session_id(session_id)
         self.refuse_second()
-        return self.mailbox.run(
-            lambda: self._start(config, window, session_id, identity or self.identity),
-            self.settings.control_timeout_s,
-        )
+        identity = identity or self.identity
+        config.check(window=window)
+        resolve_activities(config, identity.device)
+        # What the disk takes its time for is waited for here, not between two steps of the engine.
+        folder = config.output_dir / session_id
+        try:
+            first = first_stage(config, identity, self.settings, folder, session_id, window=window)
+        except BaseException:
+            _remove_empty(folder)
+            raise
+        self.pipeline.start()
+        try:
+            return self.mailbox.run(
+                lambda: self._start(config, window, session_id, identity, first),
+                self.settings.control_timeout_s,
+            )
+        except BaseException:
+            if first.abandon():
+                _remove_empty(folder)
+            raise
 
     def refuse_second(self) -> None:
         """Raise `ProfileActiveError` unless a session could be started."""
@@ -154,33 +184,33 @@ class RankProfiler:
             )
 
     def _start(
-        self, config: ProfileConfig, window: bool, session_id: str, identity: RankIdentity
+        self,
+        config: ProfileConfig,
+        window: bool,
+        session_id: str,
+        identity: RankIdentity,
+        first: FirstStage,
     ) -> CollectionStatus:
         self.refuse_second()
         self.mailbox.own()
-        config.check(window=window)
-        resolve_activities(config, identity.device)
         status = CollectionStatus(
             state="starting", session_id=session_id, mode="window" if window else "steps"
         )
         earlier, self._status = self._status, status
-        folder = config.output_dir / session_id
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             warm_up(extra=None)
             recording = Recording(
                 config,
                 identity,
                 self.settings,
                 self.pipeline,
-                folder=folder,
+                folder=config.output_dir / session_id,
                 window=window,
                 status=status,
             )
-            recording.start()
+            recording.start(first)
         except BaseException:
             self._status = earlier
-            _remove_empty(folder)
             raise
         status.cut_at_start = list(self.requests)
         self._recording = recording
@@ -305,6 +335,11 @@ class RankProfiler:
         collection = replace(self._status)
         session_id = collection.session_id
         return ProfileStatus(collection, self.pipeline.statuses(session_id) if session_id else [])
+
+    def changes(self, since: int) -> tuple[CollectionStatus, int, list[ArtifactStatus]]:
+        """Return collection, the artifacts' revision, and the artifacts that changed after another revision."""
+        collection = replace(self._status)
+        return collection, *self.pipeline.changes(collection.session_id, since)
 
     def wait_for_artifacts(self, timeout: float | None = None) -> list[ArtifactStatus]:
         """Wait until everything that was queued is processed; return the status of every artifact.

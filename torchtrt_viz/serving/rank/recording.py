@@ -23,6 +23,7 @@ from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus
 from torchtrt_viz.serving.rank.annotations import asynchronous_danger
+from torchtrt_viz.serving.rank.first_stage import FirstStage, staged
 from torchtrt_viz.serving.rank.torch_recording import session_recording
 
 __all__ = ["Recording"]
@@ -77,32 +78,23 @@ class Recording:
 
     # -- life ------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Make the first staging folder, then begin to record.
+    def start(self, first: FirstStage) -> None:
+        """Begin to record, the first cycle into a staging folder that is there already.
 
         Raises
         ------
         CaptureError
-            When there is not enough space, or no folder can be made.
+            When torch cannot start, or the caller has given up.
         ProfileActiveError
             When another torch profiler runs in the process.
         """
-        free = free_bytes(self.folder)
-        if free < self.settings.min_free_bytes:
-            raise CaptureError(
-                f"{self.config.output_dir} has {free >> 20} MiB free, and a session asks for "
-                f"{self.settings.min_free_bytes >> 20} MiB: free some space, or choose another output_dir"
-            )
-        try:
-            self._next = self._stage(0, self.folder / STAGING)
-        except OSError as error:
-            raise CaptureError(f"no staging folder can be made in {self.folder}: {error}") from error
-        self._pipeline.start()
+        self._next = first.take()
         self._resident = resident_bytes()
         try:
             self._native.start()
         except BaseException as error:
             self._drop(self._next)
+            self._next = None
             if isinstance(error, CaptureActiveError):
                 raise ProfileActiveError(str(error)) from error
             raise
@@ -195,15 +187,8 @@ class Recording:
     # -- cycles ----------------------------------------------------------------------------------------
 
     def _stage(self, cycle: int, root: Path) -> Job:
-        return Job.create(
-            root,
-            self.folder,
-            self._session_id,
-            self.identity,
-            cycle,
-            "window" if self._window else "steps",
-            self.config,
-            time.time_ns(),
+        return staged(
+            self.config, self.identity, self.folder, root, self._session_id, cycle, window=self._window
         )
 
     def _drop(self, job: Job) -> None:
