@@ -114,6 +114,7 @@ class Bench:
         self.clock.sleep(timeout)
 
     def manifest(self, root: Path, session: str) -> dict[str, Any]:
+        assert self.coordinator.flush(120)
         return json.loads((root / session / "manifest.json").read_text())
 
 
@@ -379,3 +380,89 @@ def test_malformed_replies_do_no_harm(bench, config):
     ):
         assert bench.coordinator.handle("P0", message("profile_artifacts", session, **fields))
     assert bench.coordinator.stop_profile().collection.state == "idle"
+
+
+class Again(Exception):
+    """Like zmq's: no OSError, and raised for a channel that is full."""
+
+
+def test_whatever_a_channel_raises_leaves_no_session_stuck(bench, config, tmp_path):
+    send = bench.send
+
+    def hindered(name: str, sent: dict[str, Any]) -> None:
+        if name == "D0":
+            raise Again("resource temporarily unavailable")
+        send(name, sent)
+
+    bench.coordinator._send = hindered
+    with pytest.raises(ProfileStartError) as caught:
+        bench.coordinator.start_profile(config, window=True)
+    reason = "the connection broke: Again: resource temporarily unavailable"
+    assert caught.value.missing == {"D0": reason}
+    assert bench.coordinator.gone == {"D0": reason}
+    assert all(w.recording is None for w in bench.workers.values())
+    bench.coordinator._send = send
+    # it says hello again: nothing else is needed
+    hello = RankIdentity(role="decode", host="h", pid=99).to_dict()
+    assert bench.coordinator.handle("D0", message("profile_hello", None, identity=hello))
+    started = bench.coordinator.start_profile(config, window=True)
+    assert [(r["worker"], r["pid"]) for r in started.ranks][2] == ("D0", 99)
+    bench.coordinator._send = hindered
+    status = bench.coordinator.stop_profile()
+    assert status.collection.state == "idle"
+    assert f"D0: {reason}" in status.collection.error
+
+
+def test_workers_come_and_go_between_sessions(bench, config, tmp_path):
+    first = bench.coordinator.start_profile(config, window=True).collection.session_id
+    bench.gone.add("D1")
+    bench.coordinator.remove("D1", "scaled down")
+    newcomer = Worker(bench, "D2")
+    bench.workers["D2"] = newcomer
+    bench.coordinator.add("D2", RankIdentity(role="decode", host="h2"))
+    status = bench.coordinator.stop_profile()
+    assert "D1: scaled down" in status.collection.error
+    assert not newcomer.received  # it is of the next session
+    assert [r["state"] for r in bench.manifest(tmp_path, first)["ranks"]] == ["collected"] * 3 + ["missing"]
+    second = bench.coordinator.start_profile(config, window=True).collection.session_id
+    assert bench.coordinator.stop_profile().collection.error is None
+    ranks = bench.manifest(tmp_path, second)["ranks"]
+    assert [(r["rank"], r["host"]) for r in ranks] == [(0, "h"), (1, "h"), (2, "h"), (3, "h2")]
+
+
+def test_a_process_that_replaces_another_ends_its_part(bench, config):
+    identities = [RankIdentity(role="prefill", host="h", pid=pid).to_dict() for pid in (10, 11)]
+    bench.coordinator.handle("P0", message("profile_hello", None, identity=identities[0]))
+    bench.coordinator.start_profile(config, window=True)
+    bench.coordinator.handle("P0", message("profile_hello", None, identity=identities[1]))
+    status = bench.coordinator.stop_profile()
+    assert "P0: process 10 was replaced by process 11" in status.collection.error
+    assert bench.coordinator.gone == {}
+
+
+def test_changes_travel_not_everything(bench, config):
+    """The coordinator asks for what it has not seen, and takes partial answers together."""
+    session = bench.coordinator.start_profile(config, window=True).collection.session_id
+    worker = bench.workers["P0"]
+    many = [ArtifactStatus(session, 0, c, state="packing").to_dict() for c in range(3)]
+    bench.coordinator.handle("P0", message("profile_artifacts", session, artifacts=many, revision=9, since=0))
+    late = [ArtifactStatus(session, 0, 1, state="published", archive="/x").to_dict()]
+    bench.coordinator.handle(
+        "P0", message("profile_artifacts", session, artifacts=late, revision=10, since=9)
+    )
+    states = {a.cycle: a.state for a in bench.coordinator.profile_status().artifacts}
+    assert states == {0: "packing", 1: "published", 2: "packing"}
+    # a reply that does not follow on the last one does not hide what is missing between them
+    bench.coordinator.handle("P0", message("profile_artifacts", session, artifacts=[], revision=30, since=20))
+    asked: list[dict[str, Any]] = []
+    send = bench.send
+    bench.coordinator._send = lambda name, sent: (
+        asked.append(sent) if name == "P0" else None,
+        send(name, sent),
+    )
+    worker.slow = True
+    bench.coordinator._ask(bench.coordinator._current)
+    assert [(sent["type"], sent["seen"]) for sent in asked] == [("profile_status", 10)]
+    # and one that has not answered is not asked again at every turn
+    bench.coordinator._ask(bench.coordinator._current)
+    assert len(asked) == 1

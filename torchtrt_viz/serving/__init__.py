@@ -11,8 +11,9 @@ One process::
     wait_for_profile_artifacts()
 
 An engine of several processes passes its messages to a `ProfileCoordinator` (`PipeHub`, `StoreHub`) on one
-side and a `ProfileWorker` (`StoreWorker`) on the other. `profile_routes` offers start, stop and status over
-HTTP, `add_profile_arguments` as command-line flags, and `recover` finishes what a killed process left behind.
+side and a `ProfileWorker` (`PipeWorker`, `StoreWorker`) on the other. `profile_routes` offers start, stop and
+status over HTTP, `add_profile_arguments` as command-line flags, and `recover` finishes what a killed process
+left behind.
 """
 
 import lazy_loader as _lazy

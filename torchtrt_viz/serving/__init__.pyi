@@ -17,6 +17,7 @@ from .contract.status import CollectionStatus as CollectionStatus
 from .contract.status import ProfileStatus as ProfileStatus
 from .control.coordinator import ProfileCoordinator as ProfileCoordinator
 from .control.pipes import PipeHub as PipeHub
+from .control.pipes import PipeWorker as PipeWorker
 from .control.store import StoreHub as StoreHub
 from .control.store import StoreWorker as StoreWorker
 from .control.worker import ProfileWorker as ProfileWorker

@@ -6,7 +6,7 @@ pipes with the engine's own messages, KV transfers, continuous batching, idle wo
 are random.
 
 - `model`: the transformer and its cache of keys and values;
-- `worker`: P and D workers, each with a `RankProfiler` and a `ProfileWorker`;
+- `worker`: P and D workers, each with a `RankProfiler` and a `PipeWorker`;
 - `engine`: the coordinator, with a `PipeHub`;
 - `demo`: one function that runs it all and records it.
 """

@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torchtrt_viz.examples.serving_pd.model import KVCache, ModelSize, TinyTransformer
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings
-from torchtrt_viz.serving.control.worker import ProfileWorker
+from torchtrt_viz.serving.control.pipes import PipeWorker
 from torchtrt_viz.serving.rank.annotations import unrecorded
 from torchtrt_viz.serving.rank.profiler import RankProfiler
 
@@ -55,7 +55,7 @@ def run_worker(spec: WorkerSpec, pipe: Any) -> None:
     try:
         worker.run()
     finally:
-        worker.profile.close(_DRAIN_S)  # profiling: stop, and finish the archives
+        worker.pipe.close(_DRAIN_S)  # profiling: stop, and finish the archives
         pipe.close()
 
 
@@ -64,35 +64,28 @@ class _Worker:
 
     def __init__(self, spec: WorkerSpec, pipe: Any) -> None:
         self.spec = spec
-        self.pipe = pipe
         self.model = TinyTransformer(spec.size)
         self.running = True
         identity = RankIdentity.here(role=spec.role, instance=spec.name)
         self.profiler = RankProfiler(identity, spec.settings)  # profiling
         self.profiler.attach()  # profiling
-        self.profile = ProfileWorker(self.profiler, pipe.send)  # profiling
-        pipe.send({"type": "ready"})
+        self.pipe = PipeWorker(pipe, self.profiler)  # profiling: the engine's own messages go through it too
+        self.pipe.send({"type": "ready"})
 
     def run(self) -> None:
         while self.running:
             self.receive()
             with self.profiler.engine_step() as step:  # profiling
                 step.worked = self.step()
-            self.profile.poll()  # profiling
 
     def receive(self) -> None:
         """Take every message that has come; wait a little when there is no work."""
         timeout = 0.0 if self.has_work() else _IDLE_S
-        while self.running and self.pipe.poll(timeout):
-            try:
-                received = self.pipe.recv()
-            except (EOFError, OSError):
-                self.running = False
-                self.profile.disconnected()  # profiling
-                return
-            if not self.profile.handle(received):  # profiling
-                self.message(received)
+        while self.running and (received := self.pipe.receive(timeout)) is not None:
+            self.message(received)
             timeout = 0.0
+        if self.pipe.closed:
+            self.running = False
 
     def has_work(self) -> bool:
         raise NotImplementedError

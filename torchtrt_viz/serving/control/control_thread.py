@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable
 
-__all__ = ["ControlThread"]
+__all__ = ["ControlThread", "end_thread"]
+
+_POLL_S = 0.02
 
 
 class ControlThread:
@@ -74,6 +77,23 @@ class ControlThread:
                 self._wake.clear()
         except BaseException as error:
             self._failed(error)
+
+
+def end_thread(thread: ControlThread, until: float, poll: Callable[[], object]) -> bool:
+    """Wait for a thread that may itself be waiting for the calling one; False when time ran out.
+
+    Parameters
+    ----------
+    until
+        As of `time.monotonic`.
+    poll
+        Does what the thread waits for.
+    """
+    while not thread.join(_POLL_S):
+        poll()
+        if time.monotonic() >= until:
+            return False
+    return True
 
 
 _threads: weakref.WeakSet[ControlThread] = weakref.WeakSet()

@@ -76,6 +76,7 @@ class ProfileCoordinator:
         self._pump = pump
         self._sessions: OrderedDict[str, SessionState] = OrderedDict()
         self._current: SessionState | None = None
+        self._latest: SessionState | None = None
         self._changed = threading.Condition()
         self._manifests = ManifestWriter()
 
@@ -135,6 +136,23 @@ class ProfileCoordinator:
                 session.note(member, member.give_up(reason))
                 self._write(session)
         self._advance()
+
+    @property
+    def gone(self) -> dict[str, str]:
+        """Workers that are lost, and why."""
+        return dict(self._gone)
+
+    @property
+    def active(self) -> bool:
+        """Whether a session is active, or archives of the last one are still to come."""
+        session = self._latest
+        return session is not None and (
+            session is self._current or not all(_delivered(m) for m in session.members.values())
+        )
+
+    def identity(self, worker: str) -> RankIdentity | None:
+        """Return what is known of a worker."""
+        return self._workers.get(worker)
 
     def exporting(self) -> list[str]:
         """Workers that have confirmed a stop and are busy exporting: their silence means nothing."""
@@ -288,12 +306,14 @@ class ProfileCoordinator:
                 member.deadline = None  # no worker is asked to start if one of them cannot
                 if member.name in self._gone:
                     member.state, member.error = "missing", self._gone[member.name]
-        self._sessions[session_id] = self._current = session
+        self._sessions[session_id] = self._current = self._latest = session
         while len(self._sessions) > _KEPT_SESSIONS:
             self._sessions.popitem(last=False)
         self._write(session)
         if not self._gone:
             for member in members.values():
+                if session.state != "starting":
+                    break  # one of those before is gone, and the start has been taken back
                 self._tell(
                     session,
                     member,

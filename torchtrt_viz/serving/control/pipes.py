@@ -12,7 +12,7 @@ from typing import Any
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings
-from torchtrt_viz.serving.control.control_thread import ControlThread
+from torchtrt_viz.serving.control.control_thread import ControlThread, end_thread
 from torchtrt_viz.serving.control.coordinator import ProfileCoordinator
 from torchtrt_viz.serving.control.messages import Message, is_profile_message
 from torchtrt_viz.serving.control.worker import ProfileWorker
@@ -99,10 +99,10 @@ class PipeWorker:
         deadline = None if timeout is None else time.monotonic() + timeout
         done = self.worker.close(timeout)
         self._closing = True
+        until = time.monotonic() + _FLUSH_S
         for thread in (self._control, self._writer, self._reader):
             thread.wake()
-            left = _FLUSH_S if deadline is None else max(0.0, deadline - time.monotonic())
-            thread.join(min(left, _FLUSH_S))
+            end_thread(thread, until if deadline is None else min(until, deadline), self._profiler.poll)
         return done
 
     # -- on the threads ----------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Any
@@ -59,6 +61,7 @@ class ProfileWorker:
         self._connected = True
         self._told = ("", 0)  # session, and the revision of its artifacts that was told last
         profiler.listen(self._changed)
+        _workers.add(self)
         self._reply("profile_hello", None)
 
     # -- from the engine's loop ------------------------------------------------------------------------
@@ -206,3 +209,18 @@ class ProfileWorker:
                 f"it is tried again for {_PATIENCE_S:g} s"
             )
         return now - self._troubled > _PATIENCE_S
+
+
+_workers: weakref.WeakSet[ProfileWorker] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """A fork is no worker of the session: it tells the coordinator nothing."""
+    for worker in list(_workers):
+        worker._connected = False
+        worker._outbox.clear()
+        worker._sending = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

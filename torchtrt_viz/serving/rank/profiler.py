@@ -79,6 +79,7 @@ class RankProfiler:
         self._recording: Recording | None = None
         self._status = CollectionStatus()
         self._listeners: list[Listener] = []
+        self._noted: list[str] = []
         _profilers.add(self)
 
     # -- setting up ------------------------------------------------------------------------------------
@@ -106,9 +107,11 @@ class RankProfiler:
         self._tell("artifact", (job, status))
 
     def note(self, warning: str) -> None:
-        """Add a warning to the status, once."""
+        """Add a warning to the status, once; between sessions also to the next one's."""
         if warning not in self._status.warnings:
             self._status.warnings.append(warning)
+            if self._status.state == "idle":
+                self._noted.append(warning)
 
     # -- sessions --------------------------------------------------------------------------------------
 
@@ -196,6 +199,7 @@ class RankProfiler:
         status = CollectionStatus(
             state="starting", session_id=session_id, mode="window" if window else "steps"
         )
+        status.warnings, self._noted = self._noted, []
         earlier, self._status = self._status, status
         try:
             warm_up(extra=None)
@@ -337,7 +341,7 @@ class RankProfiler:
         return ProfileStatus(collection, self.pipeline.statuses(session_id) if session_id else [])
 
     def changes(self, since: int) -> tuple[CollectionStatus, int, list[ArtifactStatus]]:
-        """Return collection, the artifacts' revision, and the artifacts that changed after another revision."""
+        """Return collection, the artifacts' revision, and those that changed after another revision."""
         collection = replace(self._status)
         return collection, *self.pipeline.changes(collection.session_id, since)
 
@@ -383,6 +387,7 @@ def _in_child() -> None:
     for profiler in _profilers:
         profiler._recording = None
         profiler._status = CollectionStatus()
+        profiler.mailbox = Mailbox()
 
 
 if hasattr(os, "register_at_fork"):
