@@ -58,6 +58,7 @@ class Backend:
             assert self.held.wait(250)
 
     def stop_profile(self) -> ProfileStatus:
+        self._hold()
         self.calls.append(("stop", None))
         return ProfileStatus(CollectionStatus("idle", "s1"))
 
@@ -146,7 +147,7 @@ def test_output_stays_below_the_root(backend, url, tmp_path, folder):
     "body",
     [
         {"active": 0},
-        {"enabled": True},
+        {"session_id": 5},
         {"window": "yes"},
         {"activities": ["warp"]},
         {"window": None},
@@ -167,17 +168,97 @@ def test_bodies_that_are_no_object_are_400(backend, url, body):
     assert backend.calls == []
 
 
+def started_with(backend, url, body):
+    answer = httpx.post(f"{url}/start_profile", json=body)
+    assert answer.status_code == 200, answer.text
+    return backend.calls[-1][1], answer.json()["notes"]
+
+
+def test_the_body_of_sglangs_client(backend, url, tmp_path):
+    """All fields that its client sends, as SGLang's ProfileReqInput has them."""
+    body = {
+        "output_dir": str((tmp_path / "root").resolve() / "run"),
+        "start_step": None,
+        "num_steps": "5",
+        "activities": ["CPU", "GPU", "MEM", "CUDA_PROFILER"],
+        "profile_by_stage": True,
+        "with_stack": False,
+        "record_shapes": True,
+        "profile_id": "1764590000.5",
+        "merge_profiles": True,
+        "profile_prefix": None,
+        "profile_stages": None,
+    }
+    (config, window, session_id), notes = started_with(backend, url, body)
+    assert (window, session_id) == (False, "1764590000.5")
+    assert config.output_dir == (tmp_path / "root").resolve() / "run"
+    assert config.activities == ("cpu", "cuda")
+    assert (config.record_shapes, config.with_stack, config.profile_memory) == (True, False, True)
+    assert config.schedule() == {"wait": 0, "warmup": 0, "active": 5, "repeat": 1}
+    assert [note.split(":")[0].split(" ")[0] for note in notes] == [
+        "profile_by_stage",
+        "merge_profiles",
+        "CUDA_PROFILER",
+    ]
+
+
+def test_the_bodies_of_vllms_clients(backend, url):
+    (config, window, _), notes = started_with(
+        backend, url, {"profile_prefix": "a", "delay_iterations": 3, "max_iterations": 7}
+    )
+    assert not window
+    assert config.schedule() == {"wait": 3, "warmup": 0, "active": 7, "repeat": 1}
+    assert len(notes) == 1
+    # the benchmark sends its own request, and stops when it is done
+    benchmark = {
+        "model": "m",
+        "prompt": "one two",
+        "max_tokens": 1,
+        "temperature": 0.0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    (config, window, _), notes = started_with(backend, url, benchmark)
+    assert window
+    assert config.supplied_schedule == {}
+    assert [note.split()[0] for note in notes] == [
+        "'max_tokens'",
+        "'temperature'",
+        "'stream'",
+        "'stream_options'",
+    ]
+
+
+def test_unknown_names_are_noted_and_bounded(backend, url):
+    (config, window, _), notes = started_with(backend, url, {"windw": True, "active": 2})
+    assert (config.active, window) == (2, False)
+    assert notes == ["'windw' is not known here and was ignored"]
+    many = {f"{'x' * 200}{n}": n for n in range(100)}
+    _, notes = started_with(backend, url, many)
+    assert len(notes) == 21
+    assert notes[-1] == "80 more names are not known here and were ignored"
+    assert max(map(len, notes)) < 150
+
+
+def test_a_window_takes_no_schedule_of_the_servers(backend, tmp_path):
+    with serving(backend, root=tmp_path, defaults={"active": 3, "with_stack": True}) as url:
+        (config, window, _), _ = started_with(backend, url, {"window": True})
+    assert window
+    assert (config.supplied_schedule, config.with_stack) == ({}, True)
+
+
 def test_errors_have_their_statuses(backend, url):
     for error, status in (
         (ProfileActiveError("session s0 is recording"), 409),
         (ProfileStartError("s2", {"D1": "no answer"}, {"P0": "no CUDA"}), 504),
         (ControlTimeoutError("the engine does not look"), 504),
         (OptionError("active", 0, "1 or more"), 400),
+        (KeyError("what no one expected"), 500),
     ):
         backend.error = error
         answer = httpx.post(f"{url}/start_profile", json={})
         assert answer.status_code == status
-        assert str(error) == answer.json()["error"]
+        assert str(error) in answer.json()["error"]
     backend.error = ProfileStartError("s2", {"D1": "no answer"}, {"P0": "no CUDA"})
     body = httpx.post(f"{url}/start_profile", json={}).json()
     assert (body["missing"], body["failed"]) == ({"D1": "no answer"}, {"P0": "no CUDA"})
@@ -246,6 +327,11 @@ def test_short_tokens_and_open_addresses_are_refused(backend, tmp_path):
         {"origin": "null"},
         {"x-forwarded-for": "10.0.0.1"},
         {"forwarded": "for=10.0.0.1"},
+        {"via": "1.1 proxy"},
+        {"x-forwarded-proto": "https"},
+        {"x-forwarded-host": "profiles.example"},
+        {"cf-connecting-ip": "10.0.0.1"},
+        {"sec-fetch-site": "cross-site"},
     ],
 )
 def test_without_a_token_only_this_machine_itself(backend, url, headers):
@@ -427,6 +513,14 @@ def test_commands_do_not_queue_up(backend, url):
 
     assert _at_once(start, 5, backend, refused=4) == [409, 409, 409, 409, 200]
     assert httpx.get(f"{url}/profile_status").status_code == 200
+
+
+def test_stops_at_the_same_time_are_all_answered(backend, url):
+    def stop() -> int:
+        return httpx.post(f"{url}/stop_profile", timeout=250).status_code
+
+    assert _at_once(stop, 6, backend, refused=0) == [200] * 6
+    assert backend.calls == [("stop", None)] * 6
 
 
 def test_waiting_clients_are_few(backend, url):

@@ -20,6 +20,23 @@ BODY_SECONDS = 5.0
 """Time within which a request body has to arrive."""
 
 
+#: Headers that proxies add. One that adds none, and hides the Host it was asked for, needs a token.
+_OF_PROXIES = frozenset(
+    [
+        "forwarded",
+        "via",
+        "x-real-ip",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-original-forwarded-for",
+        "true-client-ip",
+        "cf-connecting-ip",
+        "fastly-client-ip",
+        "x-envoy-external-address",
+    ]
+)
+
+
 class Refused(Exception):
     """A request that is answered with an error status and one sentence."""
 
@@ -53,7 +70,8 @@ def check_access(request: Request, token: str | None) -> None:
 
     With a token configured, a request must carry it. Without one, only direct requests from this machine
     pass: the client's address is local, no proxy forwarded it, and no foreign web page sent it through a
-    local browser (recognised by its Origin, or by a Host name that only resolves to this machine).
+    local browser (recognised by Sec-Fetch-Site and Origin, or by a Host name that only resolves to this
+    machine). A proxy on this machine that adds no header of its own cannot be told from a direct client.
 
     Raises
     ------
@@ -66,11 +84,13 @@ def check_access(request: Request, token: str | None) -> None:
             raise Refused(401, "a valid bearer token is needed: Authorization: Bearer TOKEN")
         return
     client = request.client
-    forwarded = any(name in request.headers for name in ("x-forwarded-for", "forwarded", "x-real-ip"))
+    forwarded = any(name in _OF_PROXIES or name.startswith("x-forwarded") for name in request.headers)
     if client is None or not is_loopback(client.host) or forwarded:
         raise Refused(403, "profiling is open to this machine only; set a token to use it from elsewhere")
     if not is_loopback(_host_of(request.headers.get("host", ""))):
         raise Refused(403, "the request names another host than this machine")
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        raise Refused(403, "requests of web pages from elsewhere are not taken")
     origin = request.headers.get("origin")
     if origin is not None and not is_loopback(_host_of(origin)):
         raise Refused(403, "requests of web pages from elsewhere are not taken")

@@ -3,10 +3,12 @@
 ==========================  ========================================================================
 ``POST /start_profile``     Body: the options of `ProfileConfig` as JSON, all optional; ``output_dir`` is
                             relative to the configured root. Also ``window`` (bool) and ``session_id``.
-                            200 when every rank records; 409 while a session is active; 504, with the
-                            missing and the failed ranks, when one does not start.
+                            Bodies of SGLang's and vLLM's clients are understood as well; ``notes`` of the
+                            answer says what of them is not done, and names that are not known.
+                            200 when every rank records; 400 for a wrong value; 409 while a session is
+                            active; 504, with the missing and the failed ranks, when one does not start.
 ``POST /stop_profile``      200 when every rank has exported; archives are made afterwards. Stopping
-                            again is harmless.
+                            again, also at the same time, is harmless.
 ``POST /profile_retry``     Processes failed artifacts again, and repeats a clean-up that failed.
 ``GET /profile_status``     Collection and artifacts, each with its own state.
 ``GET /profile_artifacts``  Archives, or what went wrong; ``?timeout=SECONDS`` waits for them (at most 60).
@@ -17,16 +19,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torchtrt_viz.errors import MissingDependencyError, OptionError, TorchTrtVizError
 from torchtrt_viz.formats.session.manifest import confined
+from torchtrt_viz.serving.artifacts.session_folder import check_session_id
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.errors import ControlTimeoutError, ProfileActiveError, ProfileStartError
 from torchtrt_viz.serving.contract.status import ArtifactStatus, ProfileStatus
 from torchtrt_viz.serving.http.access import Refused, check_access, is_loopback, read_json
+from torchtrt_viz.serving.http.bodies import StartRequest, start_request
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -102,6 +107,8 @@ class _Handlers:
                 status, body = 504, {"error": str(error)}
             except TorchTrtVizError as error:
                 status, body = 500, {"error": str(error)}
+            except Exception as error:
+                status, body = 500, {"error": f"{type(error).__name__}: {error}"}
             headers = {"www-authenticate": "Bearer"} if status == 401 else None
             # The rest of a refused body is not read, so the connection has to close after the answer.
             close = {"connection": "close"} if status in (401, 403, 408, 413) else {}
@@ -111,33 +118,46 @@ class _Handlers:
 
     async def start(self, request: Request) -> Any:
         """Start a session."""
-        options = {**self._defaults, **await read_json(request)}
-        window = options.pop("window", False)
-        session_id = options.pop("session_id", None)
-        if not isinstance(window, bool):
-            raise OptionError("window", window, "true or false")
-        below = options.pop("output_dir", ".")
-        folder = confined(self._root, below) if isinstance(below, str) else None
-        if folder is None:
-            raise OptionError("output_dir", below, "a path below the server's profile folder, relative to it")
-        config = ProfileConfig.from_mapping({**options, "output_dir": str(folder)})
-        return await self._run(
-            lambda: self._backend.start_profile(config, window=window, session_id=session_id)
+        asked = start_request(await read_json(request), self._defaults)
+        if asked.session_id is not None:
+            check_session_id(asked.session_id)
+        config = ProfileConfig.from_mapping({**asked.options, "output_dir": str(self._folder(asked))})
+        answer = await self._run(
+            lambda: self._backend.start_profile(config, window=asked.window, session_id=asked.session_id)
         )
+        return {**answer, "notes": asked.notes}
+
+    def _folder(self, asked: StartRequest) -> Path:
+        """Return the folder for a session: below the server's own, whichever way the client names it."""
+        given = asked.output_dir
+        if isinstance(given, str):
+            with suppress(ValueError, OSError):
+                given = str(Path(given).relative_to(self._root))
+        folder = confined(self._root, given) if isinstance(given, str) else None
+        if folder is None:
+            raise OptionError(
+                "output_dir",
+                asked.output_dir,
+                f"a path below the server's profile folder {self._root.name!r}",
+            )
+        return folder
 
     async def stop(self, request: Request) -> Any:
         """Stop the session."""
         await read_json(request)
-        return await self._run(self._backend.stop_profile)
+        return await self._run(self._backend.stop_profile, wait=True)
 
     async def retry(self, request: Request) -> Any:
         """Process failed artifacts again."""
         await read_json(request)
         return await self._run(self._backend.retry_profile_artifacts)
 
-    async def _run(self, command: Callable[[], ProfileStatus]) -> Any:
-        """Run one command at a time, off the event loop."""
-        if self._command.locked():
+    async def _run(self, command: Callable[[], ProfileStatus], *, wait: bool = False) -> Any:
+        """Run one command at a time, off the event loop.
+
+        Those that may be repeated wait for the one before.
+        """
+        if self._command.locked() and not wait:
             raise Refused(409, "another command is being carried out")
         async with self._command:
             status = await asyncio.get_running_loop().run_in_executor(None, command)
