@@ -1,7 +1,7 @@
-"""Exports of Nsight Systems with nonsense in cells, rows lost and doubled, columns and tables gone: never a crash.
+"""Exports of Nsight Systems with nonsense in cells, rows and columns and tables gone: never a crash.
 
-Bytes of the database are mutated in test_fuzz_sqlite.py. ``TORCHTRT_VIZ_FUZZ_INPUTS`` says how many exports are
-tried.
+Bytes of the database are mutated in test_fuzz_sqlite.py. ``TORCHTRT_VIZ_FUZZ_INPUTS`` says how many exports
+are tried.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def damaged(chance: random.Random, path: Path) -> None:
                 case 1:
                     fields = ", ".join(f'"{name}"' for name in columns)
                     database.execute(
-                        f'INSERT OR IGNORE INTO "{table}" ({fields}) SELECT {fields} FROM "{table}" WHERE rowid = ?',
+                        f'INSERT OR IGNORE INTO "{table}" ({fields}) '
+                        f'SELECT {fields} FROM "{table}" WHERE rowid = ?',
                         (row,),
                     )
                 case 2 if len(columns) > 1:

@@ -158,8 +158,9 @@ def _activities(given: dict[str, Any], notes: list[str]) -> None:
         return  # the configuration says what is wrong with it
     if not any(kind.isupper() for kind in kinds):
         return
+    names: list[str] = list(kinds)
     out: list[str] = []
-    for kind in kinds:
+    for kind in names:
         if kind == "MEM":
             given.setdefault("profile_memory", True)
         elif kind in ("CUDA_PROFILER", "RPD"):
