@@ -64,8 +64,3 @@ def test_a_graph_is_no_trace(outside: Path, strict: bool) -> None:
     for path in (folder, folder / "frozen_graph.pb"):
         with pytest.raises(tv.TraceFormatError, match="GraphDef"):
             tv.load(path, strict=strict)
-
-
-def test_an_xplane_of_the_corpus_is_named(corpus: Path) -> None:
-    with pytest.raises(tv.TraceFormatError, match="XPlane"):
-        tv.load(corpus / "writers" / "jax_cpu_or_gpu.xplane.pb")

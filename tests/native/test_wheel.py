@@ -122,7 +122,16 @@ def test_the_wheel_is_for_every_cpython_and_needs_no_library_but_the_runtimes(wh
         modules = [name for name in names if "/_native/" in name and name.endswith(".so")]
         assert {name.rsplit("/", 1)[1] for name in modules if "/lib/" not in name} >= {
             f"{module}.abi3.so"
-            for module in ("columns", "etdump", "kineto", "layer_times", "perfetto", "sqlite", "trex")
+            for module in (
+                "columns",
+                "etdump",
+                "kineto",
+                "layer_times",
+                "perfetto",
+                "sqlite",
+                "trex",
+                "xplane",
+            )
         }
 
 

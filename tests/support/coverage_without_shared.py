@@ -24,7 +24,7 @@ LEAST = 80.0
 # Captures, serving and exports take minutes and reach no line of these rooms that the others do not.
 ABOUT = (
     *("analysis", "catalogue", "etdump", "flight", "graphs", "hangs", "kineto", "nsys", "perfetto", "sample"),
-    *("session", "sqlite", "sums", "torchtrt", "trex", "trtexec"),
+    *("session", "sqlite", "sums", "torchtrt", "trex", "trtexec", "xplane"),
 )
 
 SETTINGS = """

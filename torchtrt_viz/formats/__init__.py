@@ -31,6 +31,7 @@ __all__ = ["FORMATS", "Format", "format_module", "recognise"]
 #: reads it. With a dot in front a module is one of this package, else it is named in whole.
 FORMATS: dict[str, str] = {
     "etdump": ".etdump.reader",
+    "xplane": ".xplane.reader",
     "perfetto": ".perfetto.reader",
     "nsys": ".nsys.reader",
     "torchtrt": ".engine.torchtrt",

@@ -1,7 +1,8 @@
 """One recording that is stored more than once is counted once.
 
 Copies are found by content: a plain file beside its gzip, a folder that was copied. jax.profiler writes one
-recording under two names. Files of equal content that say that they are of different ranks are told and kept.
+recording under three names, of which the XPlane says most. Files of equal content that say that they are of
+different ranks are told and kept.
 """
 
 from __future__ import annotations
@@ -127,17 +128,38 @@ def _digest(source: Source, number: int) -> object:
 
 
 def _written_twice(found: Sequence[Identified]) -> dict[int, int]:
-    """Return the second form of each recording that jax.profiler wrote, and the first."""
-    out = {}
+    """Return the other forms of each recording of jax.profiler or TensorFlow, and the one that counts.
+
+    ``HOST.xplane.pb`` and ``HOST.trace.json.gz`` are of one recording, ``perfetto_trace.json.gz`` is made of
+    the only one of either beside it. Of a damaged XPlane the whole trace-event file counts.
+    """
+    planes: dict[str, dict[str, int]] = defaultdict(dict)
+    events: dict[str, dict[str, int]] = defaultdict(dict)
+    again: list[int] = []
     for i, entry in enumerate(found):
-        if entry.kind == "trace" and entry.source.filename in _JAX_COPY:
-            beside = [
-                k
-                for k, other in enumerate(found)
-                if other.kind == "trace"
-                and other.source.folder == entry.source.folder
-                and ".trace.json" in other.source.filename
-            ]
-            if len(beside) == 1:
-                out[i] = beside[0]
+        if entry.kind != "trace":
+            continue
+        host, trace_json, _ = entry.source.filename.partition(".trace.json")
+        if entry.source.filename in _JAX_COPY:
+            again.append(i)
+        elif entry.format == "xplane":
+            planes[entry.source.folder][entry.source.filename.partition(".xplane.pb")[0]] = i
+        elif trace_json:
+            events[entry.source.folder][host] = i
+    out = {}
+    for folder, of_host in events.items():
+        for host, i in of_host.items():
+            plane = planes[folder].get(host)
+            if plane is None:
+                continue
+            if found[plane].damage is not None and found[i].damage is None:
+                out[plane] = i
+                planes[folder][host] = i
+            else:
+                out[i] = plane
+    for i in again:
+        folder = found[i].source.folder
+        beside = list((events[folder] or planes[folder]).values())
+        if len(beside) == 1:
+            out[i] = out.get(beside[0], beside[0])
     return out

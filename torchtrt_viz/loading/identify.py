@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -20,6 +21,7 @@ from torchtrt_viz.formats.nsys.vocabulary import table_of_file
 from torchtrt_viz.formats.session.health import archive_damage, document_damage
 from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
 from torchtrt_viz.formats.session.rank_names import RankName, read_dump_name, read_rank_name
+from torchtrt_viz.formats.xplane.whole import WITHOUT_EVENTS, xplane_damage
 from torchtrt_viz.loading.rank_files import identity_of, read_archive_meta
 from torchtrt_viz.loading.rank_sidecar import read_sidecar
 from torchtrt_viz.loading.sniffing import sniff_head
@@ -34,6 +36,7 @@ CHECK_BYTES = 64 << 20
 _SET_FORMATS = ("trex", "torchtrt", "trtexec")
 _MANIFEST_BYTES = 64 << 20
 _OF_EVERY_EXPORT = ("StringIds.parquet", "TARGET_INFO_SESSION_START_TIME.parquet", "META_DATA_EXPORT.parquet")
+_XPLANE_ENDING = re.compile(r"\.xplane\.pb(\.gz)?$")
 _UNFINISHED = "the export of this trace was never finished (its writer died, or the disk was full)"
 
 _TRACES = ("trace", "rank archive", "engine file", "lost trace")
@@ -237,6 +240,13 @@ def _single(
     if format == "kineto":
         header = read_rank_header(source)
         damage = document_damage(source, whole=whole)
+    if format == "xplane":
+        # named as the trace-event file that the same profiler writes beside it
+        name = read_rank_name(_XPLANE_ENDING.sub(".trace.json.gz", file.slashed)) or name
+        damage, holds_events = xplane_damage(source) if whole else (None, True)
+        if not holds_events:
+            refused = WITHOUT_EVENTS.refused(source.name)
+            return Identified(file, "other", error=refused, foreign=WITHOUT_EVENTS)
     if name is not None and name.what == "partial":
         damage = _UNFINISHED
     return Identified(

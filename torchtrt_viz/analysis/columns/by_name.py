@@ -19,7 +19,10 @@ OPERATORS = FrameSchema(
     "operators",
     (
         text("name", "name of the operator; after it one column per entry of `by` (missing: not recorded)"),
-        count("calls", "number of calls on the host; 0 for an operator that only graphs ran"),
+        count(
+            "calls",
+            "number of calls on the host; 0 for one that only graphs or compiled programs ran",
+        ),
         count(
             "nested_calls",
             "of these, calls inside another call of the same row on the same thread (recursion)",

@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.core.device_work import INPUTS, DeviceWork, device_wo
 from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.masks import among, ints, measured, names_matching
 from torchtrt_viz.analysis.core.recovered import recovered
+from torchtrt_viz.analysis.core.stated import stated
 from torchtrt_viz.model.optional_ints import filled
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -93,12 +94,15 @@ def _launches(trace: TraceData, work: DeviceWork) -> Launches:
 
 
 def operator_rows(trace: TraceData, kinds: Iterable[str] = ("operator",)) -> NDArray[np.bool_]:
-    """Say for each span whether it is a call of these kinds, on the host or recovered for a graph."""
+    """Say for each span whether it is one of these kinds, on the host, recovered for a graph or stated."""
     spans = trace.spans
     out: NDArray[np.bool_] = among(spans["domain"], ("host",)) & measured(trace)
     graphs = recovered(trace)
     if graphs is not None:
         out = out | graphs.rows
+    named = stated(trace)
+    if named is not None:
+        out = out | named.rows
     return out & among(spans["kind"], kinds)
 
 
@@ -121,7 +125,8 @@ def operators_of(trace: TraceData, found: Launches, is_operator: NDArray[np.bool
     """Return for every piece of device work the row of the innermost operator that launched it, -1 unknown.
 
     That is the operator around the launching call; where the call is not in the trace, the operator with
-    the same external id. Work of a graph is of the operator that was recovered from the graph's capture.
+    the same external id. Work of a graph is of the operator that was recovered from the graph's capture. What
+    the recording itself states for the work stands before all of these.
     """
     above = nearest(calling_parent(trace), is_operator)
     out = np.where(found.host >= 0, above[found.host], -1)
@@ -130,6 +135,11 @@ def operators_of(trace: TraceData, found: Launches, is_operator: NDArray[np.bool
         owner = graphs.owner[found.work.row]
         known = owner >= 0
         out[known] = np.where(is_operator[owner[known]], owner[known], above[owner[known]])
+    named = stated(trace)
+    if named is not None:
+        owner = named.owner[found.work.row]
+        known = (owner >= 0) & is_operator[np.maximum(owner, 0)]
+        out[known] = owner[known]
     missing = out < 0
     if missing.any():
         external = filled(trace.spans["external_id"])

@@ -26,6 +26,7 @@ from torchtrt_viz.analysis.core.links import (
 )
 from torchtrt_viz.analysis.core.masks import codes
 from torchtrt_viz.analysis.core.recovered import Recovered, recovered
+from torchtrt_viz.analysis.core.stated import stated
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
@@ -74,7 +75,8 @@ def operators(
 
         Only measured spans on the host count as calls. Operators that were recovered for the launches of
         graphs (:func:`torchtrt_viz.analysis.graphs`) are rows too, with their work on the device, and with
-        calls on the host only where they were called outside graphs as well. An empty trace gives an empty
+        calls on the host only where they were called outside graphs as well; so are operators that the
+        recording itself states for the device's work (XLA's programs). An empty trace gives an empty
         frame. ``attrs`` says how
         much of the device's time these operators explain: ``device_ns`` (durations of all device work),
         ``device_unexplained_ns`` (of work that none of them launched, as far as the trace tells),
@@ -104,6 +106,9 @@ def operators(
     code = np.full(len(spans), -1, np.int64)
     code[rows] = groups.codes
     called = np.ones(len(rows), bool) if graphs is None else ~graphs.rows[rows]
+    named = stated(trace)
+    if named is not None:
+        called &= ~named.rows[rows]
     on_host = Groups(groups.codes[called], groups.labels)
     nested = recursive(rows[called], above, code)
 
@@ -127,8 +132,8 @@ def operators(
         device_graph_ns=in_graphs,
     )
     ties: tuple[str, ...] = ("name",)
-    if graphs is not None and sort in ("calls", "self_ns", "total_ns"):
-        # by host time alone what only graphs ran would stand in the order of names
+    if (graphs is not None or named is not None) and sort in ("calls", "self_ns", "total_ns"):
+        # by host time alone what never ran on the host would stand in the order of names
         frame = frame.sort_values(["device_total_ns", "name"], ascending=[False, True], kind="stable")
         ties = ()
     frame = order(frame, sort, top, ties)

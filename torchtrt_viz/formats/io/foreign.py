@@ -12,7 +12,7 @@ from functools import cache
 
 from torchtrt_viz.formats.io.foreign_database import OTHER, ROCPD, RPD
 from torchtrt_viz.formats.io.foreign_file import Foreign
-from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf, is_xspace
 
 __all__ = ["told_by_head"]
 
@@ -294,6 +294,8 @@ def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign
     if head[:4] == b"PK\x03\x04" and by_name is not None:  # the name says more than the container
         return by_name
     found = _first_match(head, surely=True)
+    if found is None and is_xspace(head, filename):
+        return None
     if found is None and (not surely or foreign_protobuf(head) is not None):
         found = foreign_protobuf(head, filename)
     if found is not None or surely or not head:

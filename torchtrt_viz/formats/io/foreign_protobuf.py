@@ -8,90 +8,29 @@ by what one of them holds: XSpace (``xplane.proto``, ``hlo.proto``, ``graph.prot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from torchtrt_viz.formats.io.foreign_file import Foreign
+from torchtrt_viz.formats.io.protobuf_head import LENGTH, VARINT, Wire, fields, first_field, text_of
 
-__all__ = [
-    "FIXED32",
-    "FIXED64",
-    "LENGTH",
-    "VARINT",
-    "Wire",
-    "fields",
-    "foreign_protobuf",
-    "varint",
-]
-
-VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-
+__all__ = ["foreign_protobuf", "is_xspace"]
 
 _XPLANE = Foreign(
     "an XPlane of jax.profiler or TensorFlow's profiler (XSpace)",
-    "jax.profiler writes the same recording as *.trace.json.gz beside it "
-    "(plugins/profile/<run>/): load that, or open the XPlane in xprof or TensorBoard",
+    "Load it without naming a format, or with format='xplane'",
 )
-
+_XPLANE_BY_NAME = (
+    "jax.profiler writes the same recording as *.trace.json.gz beside it (plugins/profile/<run>/): load "
+    "that, or record again"
+)
+_XPLANE_NAME = ".xplane.pb"
+#: Names of planes, after ``xplane_schema.cc`` of XLA.
+_PLANES = r"/(host|device|virtualdevice)\b|Task Environment|python-tracer|#|Host CPUs|Syscalls"
 
 _PPROF = Foreign(
     "a pprof profile (samples of call stacks, without a time axis)",
     "Open it with pprof; to see times, record a trace (torch.profiler, Perfetto, py-spy with --format "
     "chrometrace)",
 )
-
-
-@dataclass(frozen=True)
-class Wire:
-    """One field of a message: its number, wire type, value, content, and whether its end is missing."""
-
-    number: int
-    wire: int
-    value: int = 0
-    content: bytes = b""
-    cut: bool = False
-
-
-def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return (value, index behind it), the index -1 when it is cut or too long."""
-    value = shift = 0
-    while at < end and shift < 70:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return value, at
-        shift += 7
-    return 0, -1
-
-
-def fields(data: bytes, most: int = 1000) -> Iterator[Wire | None]:
-    """Yield the fields of a message, at most so many; None where it does not read as one, then nothing.
-
-    The last field may be cut: what is there of it is its content.
-    """
-    at, end = 0, len(data)
-    while at < end and most > 0:
-        most -= 1
-        tag, at = varint(data, at, end)
-        number, wire = tag >> 3, tag & 7
-        if at < 0 or not 0 < number < 1 << 29 or wire not in (VARINT, FIXED64, LENGTH, FIXED32):
-            yield None
-            return
-        if wire in (FIXED64, FIXED32):
-            size = 8 if wire == FIXED64 else 4
-            yield Wire(number, wire, content=data[at : at + size], cut=at + size > end)
-            at += size
-            continue
-        value, at = varint(data, at, end)
-        if at < 0:
-            yield None
-            return
-        if wire == VARINT:
-            yield Wire(number, wire, value=value)
-        else:
-            yield Wire(number, wire, content=data[at : at + value], cut=at + value > end)
-            at += value
 
 
 def foreign_protobuf(head: bytes, filename: str = "") -> Foreign | None:
@@ -104,20 +43,27 @@ def foreign_protobuf(head: bytes, filename: str = "") -> Foreign | None:
     filename
         Its name without the folder, which settles what the content leaves open.
     """
-    first = _first(head)
+    first = first_field(head)
     found = None
     if first is not None and first.number == 1 and first.wire == LENGTH:
         found = _of_messages(head, first.content)
     elif first is not None and first.number == 1 and first.wire == VARINT:
         found = _of_versions(head, filename)
-    if filename.lower().endswith(".xplane.pb") and found != _XPLANE:
+    if filename.lower().endswith(_XPLANE_NAME) and found != _XPLANE:
         reads = "" if found is None else f"; its content reads as {found.what}"
-        return Foreign(f"by its name an XPlane of jax.profiler or TensorFlow{reads}", _XPLANE.hint)
+        return Foreign(f"by its name an XPlane of jax.profiler or TensorFlow{reads}", _XPLANE_BY_NAME)
     return found
 
 
-def _first(data: bytes) -> Wire | None:
-    return next(iter(fields(data, 1)), None) if data else None
+def is_xspace(head: bytes, filename: str = "") -> bool:
+    """Tell whether a file is an XSpace; its name settles it where the first plane is of a name of its own."""
+    first = first_field(head)
+    if first is None or (first.number, first.wire) != (1, LENGTH):
+        return False
+    inner = [field for field in fields(first.content, 64) if field is not None]
+    if not filename.lower().endswith(_XPLANE_NAME):
+        return foreign_protobuf(head) == _XPLANE
+    return _plane_name(inner) is not None
 
 
 def _of_messages(head: bytes, first: bytes) -> Foreign | None:
@@ -126,7 +72,7 @@ def _of_messages(head: bytes, first: bytes) -> Foreign | None:
     if not inner:
         return None
     shape = {(field.number, field.wire) for field in inner}
-    if _is_plane(inner, shape):
+    if _is_plane(inner):
         return _XPLANE
     if _is_node(inner, shape):
         return Foreign(
@@ -143,13 +89,17 @@ def _of_messages(head: bytes, first: bytes) -> Foreign | None:
     return None
 
 
-def _is_plane(inner: list[Wire], shape: set[tuple[int, int]]) -> bool:
-    """XPlane: id = 1, name = 2, lines = 3, metadata = 4 and 5, stats = 6."""
+def _plane_name(inner: list[Wire]) -> str | None:
+    """Return the name of an XPlane: id = 1, name = 2, lines = 3, metadata = 4 and 5, stats = 6; else None."""
     name = next((field for field in inner if field.number == 2), None)
-    said = None if name is None else _text(name)
-    if said is None or not shape <= {(1, VARINT), *((number, LENGTH) for number in range(2, 7))}:
-        return False
-    return re.match(r"/(host|device)\b|Task Environment|/host:metadata|python-tracer|#", said) is not None
+    shape = {(field.number, field.wire) for field in inner}
+    if name is None or not shape <= {(1, VARINT), *((number, LENGTH) for number in range(2, 7))}:
+        return None
+    return text_of(name)
+
+
+def _is_plane(inner: list[Wire]) -> bool:
+    return re.match(_PLANES, _plane_name(inner) or "") is not None
 
 
 def _is_node(inner: list[Wire], shape: set[tuple[int, int]]) -> bool:
@@ -157,11 +107,11 @@ def _is_node(inner: list[Wire], shape: set[tuple[int, int]]) -> bool:
     if not shape <= {(number, LENGTH) for number in range(1, 8)} or len(inner) < 2:
         return False
     name, op = inner[0], inner[1]
-    said = _text(op)
+    said = text_of(op)
     return (
         (name.number, op.number) == (1, 2)
-        and all(_text(field) is not None for field in inner if field.number == 3)
-        and bool(_text(name))
+        and all(text_of(field) is not None for field in inner if field.number == 3)
+        and bool(text_of(name))
         and said is not None
         and re.fullmatch(r"_?[A-Za-z][A-Za-z0-9_>.]*", said) is not None
     )
@@ -171,7 +121,10 @@ def _is_hlo(inner: list[Wire]) -> bool:
     """HloModuleProto: name = 1, entry computation's name = 2, computations = 3."""
     numbers = [field.number for field in inner[:3]]
     return (
-        numbers == [1, 2, 3] and bool(_text(inner[0])) and bool(_text(inner[1])) and inner[2].wire == LENGTH
+        numbers == [1, 2, 3]
+        and bool(text_of(inner[0]))
+        and bool(text_of(inner[1]))
+        and inner[2].wire == LENGTH
     )
 
 
@@ -181,17 +134,17 @@ def _of_numbers(head: bytes) -> Foreign | None:
         if field is None or field.number == 1:
             continue
         if field.number == 2 and field.wire == LENGTH:
-            source = _first(field.content)
+            source = first_field(field.content)
             if source is not None and source.number == 1 and source.wire == LENGTH:
-                name = _first(source.content)
-                if name is not None and name.number == 1 and name.wire == LENGTH and _text(name):
+                name = first_field(source.content)
+                if name is not None and name.number == 1 and name.wire == LENGTH and text_of(name):
                     return Foreign(
                         "a Perfetto trace configuration",
                         "It says what to record: run perfetto -c CONFIG -o trace.pftrace and load the trace",
                     )
         return _PPROF
     # nothing but messages of two numbers: a profile's types of values, which are strings' numbers
-    first = _first(head)
+    first = first_field(head)
     inner = [] if first is None else [field.number for field in fields(first.content, 3) if field is not None]
     return _PPROF if inner == [1, 2] else None
 
@@ -203,8 +156,8 @@ def _of_versions(head: bytes, filename: str) -> Foreign | None:
         return None
     if any(field.wire == LENGTH and field.number in (2, 7, 8) for field in found[1:]):
         second = found[1]
-        model = _first(second.content) if second.number == 2 else None
-        if second.number == 2 and _text(second) is None and model is not None and model.wire == LENGTH:
+        model = first_field(second.content) if second.number == 2 else None
+        if second.number == 2 and text_of(second) is None and model is not None and model.wire == LENGTH:
             return Foreign(
                 "a TensorFlow SavedModel (a program, not a run)",
                 "It holds no times: profile a run with tf.profiler and load its *.trace.json.gz",
@@ -217,14 +170,3 @@ def _of_versions(head: bytes, filename: str) -> Foreign | None:
                 "--exportProfile, and load what that writes",
             )
     return None
-
-
-def _text(field: Wire) -> str | None:
-    """Return a field's text; None where it is no readable text."""
-    if field.wire != LENGTH:
-        return None
-    try:
-        said = field.content.decode("utf-8", "ignore" if field.cut else "strict")
-    except UnicodeDecodeError:
-        return None
-    return said if said.isprintable() else None

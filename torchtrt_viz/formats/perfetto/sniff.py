@@ -8,7 +8,8 @@ bear what only packets bear, a time, a sequence, an event or a descriptor.
 
 from __future__ import annotations
 
-from torchtrt_viz.formats.io.foreign_protobuf import LENGTH, VARINT, Wire, fields, foreign_protobuf, varint
+from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf
+from torchtrt_viz.formats.io.protobuf_head import LENGTH, VARINT, Wire, fields, varint
 from torchtrt_viz.formats.perfetto.packet_kinds import KNOWN
 
 __all__ = ["looks_like_perfetto"]

@@ -76,7 +76,7 @@ class TrackRule:
 #: Names of rows that repeat or sum up what other rows hold.
 _DERIVED = (
     r"(XLA Modules|XLA Ops|XLA TraceMe|Steps|Framework (Ops|Name Scope)|TensorFlow (Ops|Name Scope)"
-    r"|Source code|Source Code|Launch Stats|Sparse Core)"
+    r"|Source code|Source Code|Launch Stats|Sparse Core (Steps|Modules|Syncs))"
 )
 
 _AGENT, _STREAM = r"(\w+ )?\[(?P<device>\d+)\]", r"\[(?P<stream>\d+)\]"
@@ -107,7 +107,9 @@ RULES: tuple[TrackRule, ...] = (
     ),
     TrackRule("xla", r"/device:(\w+):(?P<device>\d+)", _DERIVED, "gpu", "annotation", "modeled"),
     TrackRule("xla", r"/device:(GPU|ROCM|SYCL|XPU|TPU):(?P<device>\d+)", None, "gpu", "kernel"),
-    TrackRule("xla", r"/(host|device):(CPU|metadata)", None, "host", None),
+    TrackRule("xla", r"#Chip", None, "gpu", "other"),
+    TrackRule("xla", r"/host:(CUPTI|ROCTRACER|TPU-runtime)$", None, "host", "runtime"),
+    TrackRule("xla", r"/(host|device):(CPU|metadata)|/host:|Host CPUs$|Syscalls$", None, "host", None),
     # Ascend
     TrackRule("ascend", r"Overlap Analysis$", None, "gpu", "annotation", "modeled", labels="NPU"),
     TrackRule("ascend", r"Overlap Analysis$", None, "gpu", "annotation", "modeled"),
