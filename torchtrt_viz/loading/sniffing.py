@@ -51,7 +51,8 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
         "not a trace that this package knows",
         path=name,
         offset=0,
-        expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, XPlanes, exports of Nsight Systems, "
+        expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, XPlanes, exports of Nsight "
+        "Systems, "
         "TensorRT layer, profile or timing JSON, Torch-TensorRT traces, trtexec output, dumps of a Flight "
         "Recorder, or an archive or "
         "folder of those",
