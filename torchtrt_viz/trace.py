@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY
+from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY, VERDICT
 from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
 from torchtrt_viz.analysis.columns.device import NVTX
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
@@ -26,6 +26,7 @@ from torchtrt_viz.model.trace_data import TraceData
 if TYPE_CHECKING:
     import pandas as pd
 
+    from torchtrt_viz.analysis.bound import BoundAnalyses
     from torchtrt_viz.widgets.explore import Explorer
     from torchtrt_viz.widgets.timeline import Timeline
 
@@ -157,6 +158,51 @@ class Trace(TraceData):
         from torchtrt_viz.analysis.answers.findings import explain
 
         return explain(self, top=top, min_pct=min_pct)
+
+    @returns(VERDICT)
+    def verdict(self, *, top: int = 7) -> pd.DataFrame:
+        """Say where the time of the capture went, and what could make it shorter.
+
+        Parameters
+        ----------
+        top
+            How many findings at most.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per finding, the most time that could be saved first; shown as a page in a notebook.
+
+        Raises
+        ------
+        OptionError
+            For a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.verdict(top=1)["domain"].tolist()
+        ['gpu']
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.analysis.answers.judgement import judge
+        from torchtrt_viz.report.verdict_frame import VerdictFrame
+
+        return VerdictFrame.of(judge(self, top=top))
+
+    @property
+    def analysis(self) -> BoundAnalyses:
+        """Every function of `torchtrt_viz.analysis` as a method: called with this trace, options by name.
+
+        Examples
+        --------
+        >>> gaps = trace.analysis.idle_gaps(level="device")
+        >>> "cause" in gaps
+        True
+        """
+        # slow to import: the analyses need pandas
+        from torchtrt_viz.analysis.bound import BoundAnalyses
+
+        return BoundAnalyses(self)
 
     @returns(SUMMARY)
     def summary(self) -> pd.DataFrame:

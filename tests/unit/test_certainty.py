@@ -7,7 +7,7 @@ import pytest
 from trace_builder import Builder
 
 from torchtrt_viz import analysis
-from torchtrt_viz.analysis.answers.certainty import leader
+from torchtrt_viz.analysis.findings.certainty import leader
 
 
 def _lead(first: list[int], second: list[int]):

@@ -6,7 +6,8 @@ so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
 methods are the same functions: `operators`, `kernels`, `graphs`, `delegates`, `phases`, `layers`, `memory`,
-`nvtx`, `host_gpu`, `questions`, `summary`, `explain`, `recorded_collectives`.
+`nvtx`, `host_gpu`, `questions`, `summary`, `explain`, `verdict`, `recorded_collectives`. The others
+can be called as ``trace.analysis.temporal_breakdown()``, too.
 
 Host and device:
 
@@ -30,6 +31,12 @@ Host and device:
 `collective_skew`                           waiting told from transfer, over the ranks of a session
 `recorded_collectives`                      the entries of a Flight Recorder's dump
 `operator_roofline`                         matrix products, convolutions, attention against a device's roof
+==========================================  ==================================================
+
+What is known:
+
+==========================================  ==================================================
+`repairs`                                   what a loader mended, left out or could not know
 ==========================================  ==================================================
 
 Engines:

@@ -1,5 +1,7 @@
 from .answers.capture_summary import summary as summary
 from .answers.findings import explain as explain
+from .answers.judgement import verdict as verdict
+from .answers.repair_list import repairs as repairs
 from .answers.six_questions import questions as questions
 from .core.steps import iteration_of as iteration_of
 from .core.steps import iterations as iterations

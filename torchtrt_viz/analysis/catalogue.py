@@ -116,6 +116,15 @@ _TRACE = (
         "What was measured, what was not, and how to measure it.",
         views=("report", "terminal"),
     ),
+    Table(
+        "answers.judgement:verdict",
+        answers.VERDICT,
+        "Verdict",
+        "What could make the capture shorter, the most first. What findings could save overlaps: it is not "
+        "added.",
+        views=("terminal",),
+        brief=("number", "finding", "could_save_ns", "could_save_pct", "basis"),
+    ),
     Table("answers.findings:explain", answers.EXPLAIN, "What stands out", views=("terminal",)),
     Table(
         "answers.capture_summary:summary",

@@ -92,7 +92,12 @@ def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool
     if unknown:
         raise click.ClickException(f"{', '.join(unknown)}: only for a session of several ranks")
     print_warnings(trace.meta["warnings"])
-    for name in tables or TABLES:
+    # slow to import: it needs pandas
+    from torchtrt_viz.cli.verdict import print_verdict, tables_behind
+
+    if not tables or "verdict" in tables:
+        print_verdict(trace)
+    for name in [name for name in tables if name != "verdict"] or ([] if tables else tables_behind(trace)):
         frame = TABLES[name](trace)
         if len(frame) == 0:
             if tables:

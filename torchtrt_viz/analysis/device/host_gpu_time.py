@@ -18,11 +18,11 @@ from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.schema import DOMAINS
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["host_gpu"]
+__all__ = ["ACTIVITY", "host_gpu"]
 
 Mask = NDArray[np.bool_]
 
-_ACTIVITY = ("method", "operator", "runtime", "delegate", "phase", "layer", "memory", "communication")
+ACTIVITY = ("method", "operator", "runtime", "delegate", "phase", "layer", "memory", "communication")
 
 _MEANING = {
     "window": "from the first start to the last end of everything measured",
@@ -91,7 +91,7 @@ def host_gpu(trace: TraceData) -> pd.DataFrame:
     )
     add("window", "both", window, int(here.sum()) if window else None)
     # only outermost spans matter to a union: those without a parent, or whose parent is of another sort
-    host, host_count = when(here & among(spans["domain"], ("host",)) & among(spans["kind"], _ACTIVITY))
+    host, host_count = when(here & among(spans["domain"], ("host",)) & among(spans["kind"], ACTIVITY))
     add("host busy", "host", host, host_count)
     add("launch overhead", "host", *when(launch_mask(trace)))
     add("engine enqueue", "host", *when(enqueue_mask(trace)))

@@ -1,0 +1,1 @@
+"""What a capture shows, finding by finding: `explain` and `verdict` choose among them."""
