@@ -97,7 +97,9 @@ def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool
 
     if not tables or "verdict" in tables:
         print_verdict(trace)
-    for name in [name for name in tables if name != "verdict"] or ([] if tables else tables_behind(trace)):
+    for name in tables or tables_behind(trace):
+        if name == "verdict":
+            continue
         frame = TABLES[name](trace)
         if len(frame) == 0:
             if tables:

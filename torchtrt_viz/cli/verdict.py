@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from torchtrt_viz.analysis.answers.judgement import judge
 from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.analysis.table_order import table_order
 from torchtrt_viz.cli.output import console, heading
+from torchtrt_viz.cli.streams import say
 from torchtrt_viz.report.verdict_text import verdict_text
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def print_verdict(trace: Trace) -> None:
     out = console()
     heading(f"verdict: {TABLES['verdict'].title}")
     colored = out.is_terminal and out.color_system is not None
-    click.echo(verdict_text(judge(trace), width=min(out.width, 110), color=colored))
+    say(verdict_text(judge(trace), width=min(out.width, 110), color=colored))
 
 
 def tables_behind(trace: Trace) -> list[str]:

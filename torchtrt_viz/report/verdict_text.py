@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchtrt_viz.analysis.core.humanize import duration
 from torchtrt_viz.model.places import trace_start
+from torchtrt_viz.report.columns import duration as exact
 from torchtrt_viz.report.columns import one_line
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def place_words(judged: Judgement, finding: Finding) -> str:
     if view is None or origin is None:
         return ""
     begin = max(0, view[0] - origin)
-    return f"see {duration(begin)} to {duration(view[1] - origin)}"
+    return f"at {exact(begin)}, {duration(view[1] - view[0])} in sight"
 
 
 def verdict_text(judged: Judgement, *, width: int = 100, color: bool = False) -> str:
