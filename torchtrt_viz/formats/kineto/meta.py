@@ -27,11 +27,13 @@ _VERSIONS = (
 )
 _FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules", "synthetic")
 _TEXTS = ("displayTimeUnit", "traceName", "trace_id", "host_name", "role", "instance", "session_id")
-_OBJECTS = ("deviceProperties", "distributedInfo")
+_VIZTRACER = "viztracer_metadata"
+_OBJECTS = ("deviceProperties", "distributedInfo", _VIZTRACER)
 
 #: Top-level keys whose values are read.
 KEPT_KEYS: tuple[str, ...] = (*_VERSIONS, *_FLAGS, *_TEXTS, *_OBJECTS, "baseTimeNanoseconds")
 
+_PLAIN = (str, int, float, bool)
 _LONGEST_TEXT = 1000
 _MAX_RANK = 2**31 - 1
 # Microseconds since the epoch in the years 2001 to 2096, in ns: no clock since boot reaches them.
@@ -75,7 +77,15 @@ def read_values(values: list[tuple[str, bytes]]) -> dict[str, Any]:
         meta["devices"] = {
             device["id"]: device for device in meta["deviceProperties"] if isinstance(device.get("id"), int)
         }
+    tool = found.get(_VIZTRACER)
     base = found.get("baseTimeNanoseconds")
+    if isinstance(tool, dict):  # VizTracer puts its base there, since its version 1.1
+        base = tool.get("baseTimeNanoseconds", base)
+        meta["viztracer"] = {
+            key: tool[key] for key in ("version", "overflow") if isinstance(tool.get(key), _PLAIN)
+        }
+        if "version" in meta["viztracer"]:
+            meta["versions"]["viztracer"] = meta["viztracer"]["version"]
     if isinstance(base, str) and base.isascii() and base.isdigit():
         base = int(base[:30])
     if isinstance(base, int) and not isinstance(base, bool) and 0 <= base < 2**63:

@@ -24,6 +24,7 @@ from torchtrt_viz.formats.kineto.ids import Separated, ranks_in_args, separate_i
 from torchtrt_viz.formats.kineto.meta import KEPT_KEYS, clock_of, rank_of, read_values
 from torchtrt_viz.formats.kineto.onnxruntime import Profile, is_profile, shaped
 from torchtrt_viz.formats.kineto.places import lane_places, place_events, unsaid_events
+from torchtrt_viz.formats.kineto.ray import name_workers
 from torchtrt_viz.formats.kineto.repairs import report
 from torchtrt_viz.formats.kineto.sniff import looks_like_trace_events
 from torchtrt_viz.formats.kineto.tracks import Labels, tracks_frame
@@ -190,6 +191,7 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
     placed, derived = place_events(spans, places, spans["name"])
     place_events(instants, places, instants["name"])
     instants.pop("timing", None)
+    found["tracks"] = name_workers(found["tracks"], labels, places)
     _mark_unclosed(spans, found["unclosed_calls"])
     ends = dict(zip(found["end_rows"].tolist(), found["end_offsets"].tolist(), strict=True))
     args: Any = EventArgs(events, spans["offset"], ends=ends)
@@ -206,6 +208,11 @@ def _trace(found: dict[str, Any], events: FileEvents, source: Source, options: L
             spans.update(given)
             separated = separate_ids(spans, found["tracks"], stated)
     _warn(source.name, options, separated, unsaid_events(spans, found["categories"], places))
+    if meta.get("viztracer", {}).get("overflow") is True:
+        text = (
+            "VizTracer's buffer was full: the calls before the first that is here are lost (tracer_entries)"
+        )
+        options.warnings.append(Repair("diagnostic", text, source.name))
     for key, size in unread_data(found).items():
         options.warnings.append(
             Repair(

@@ -54,7 +54,7 @@ CATEGORIES: dict[str, tuple[int, int]] = {
     ),
     **_table("annotation", HOST, "marker_api rocm_marker_api"),
     **_table("memory", HOST, "memory_allocation rocm_memory_allocation"),
-    **_table("python", HOST, "python_function FEE"),
+    **_table("python", HOST, "python_function FEE fee"),  # VizTracer's, before and since its version 1.0
     **_table("communication", UNSAID, "collective_comm"),
     # CUPTI's synchronisation records last as long as the host call that waits, whatever lane they are put on.
     **_table(

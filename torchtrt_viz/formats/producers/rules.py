@@ -6,8 +6,8 @@ Perfetto alike. The first rule that fits a row decides. What no rule fits stays 
 
 Sources of the names: XLA's and TensorFlow's trace viewer and TensorFlow 1's ``timeline.py``; Ascend's msprof
 and torch_npu; rocprof v1's ``tblextr.py``, rocprofv3's ``generatePerfetto.cpp`` and rpd's ``rpd2tracing.py``;
-nsys2json; nvprof2json; Paddle's profiler; Intel's unitrace; Triton's Proton; torch's profiler before Kineto;
-libkineto.
+nsys2json; nvprof2json; Paddle's profiler; Intel's unitrace; Triton's Proton; Ray; torch's profiler before
+Kineto; libkineto.
 """
 
 from __future__ import annotations
@@ -131,12 +131,18 @@ RULES: tuple[TrackRule, ...] = (
     # torch.autograd.profiler before Kineto
     TrackRule("torch", r"CUDA functions$", None, "gpu", "kernel"),
     TrackRule("torch", r"CPU functions$", None, "host", "operator"),
+    # Ray: a row a worker, with its tasks and what they consist of
+    TrackRule("ray", None, r"(worker|driver):[0-9a-f]{16,}$", "host", "annotation"),
     # Paddle (older versions misspell the word)
     TrackRule("paddle", r"(Device|Deivce) (?P<device>\d+)\s*\(", r"stream (?P<stream>\d+)", "gpu", "kernel"),
     TrackRule("paddle", r"Process \d+ \((C\+\+|Python|python)", None, "host", None),
     # Intel's unitrace
     TrackRule("unitrace", r"DEVICE<", None, "gpu", "kernel"),
     TrackRule("unitrace", r"HOST<", None, "host", None),
+    # Proton: streams, threads with the program's scopes, and scopes made anew for the kernels of graphs
+    TrackRule("proton", None, r"Stream: (?P<stream>\d+)$", "gpu", "kernel"),
+    TrackRule("proton", None, r"Graph: Stream (?P<stream>\d+)$", "gpu", "annotation", "modeled"),
+    TrackRule("proton", None, r"cpu thread \d+$", "host", "annotation"),
     # Proton inside a kernel: scopes of warps, whose kernel is no row
     TrackRule("proton", r".* Core\d+ CTA\d+", r"warp (?P<stream>\d+)", "gpu", "annotation"),
     # rocprof v1 and rpd

@@ -16,9 +16,10 @@ _FILL = re.compile(r"\[?(CUDA |HIP )?(Memset|MEMSET|memset)|FillBuffer|__amd_roc
 _COLLECTIVE = re.compile(
     "|".join(re.escape(text) for how, text, *_ in NAME_RULES if how == "contains") + "|hcom_"
 )
+_PYTHON_FRAME = re.compile(r"\$(<unknown>|[^ ]+:\d+) ")  # the mark of XLA's tracer of Python
 _API = re.compile(r"(cu|cuda|hip|hsa_|nvrtc|cudnn)[A-Z_]\w*(_v\d+)?$")
-_MEMCPY, _MEMSET, _COMMUNICATION, _RUNTIME = (
-    KINDS.index(kind) for kind in ("memcpy", "memset", "communication", "runtime")
+_MEMCPY, _MEMSET, _COMMUNICATION, _RUNTIME, _PYTHON = (
+    KINDS.index(kind) for kind in ("memcpy", "memset", "communication", "runtime", "python")
 )
 
 
@@ -32,7 +33,9 @@ def kind_on_device(name: str) -> int:
 
 
 def kind_on_host(name: str) -> int:
-    """Return the kind of a host's event that is a call of the driver, else -1."""
+    """Return the kind of a host's event that is a call of the driver or a frame of Python, else -1."""
+    if _PYTHON_FRAME.match(name):
+        return _PYTHON
     return _RUNTIME if _API.match(name) else -1
 
 

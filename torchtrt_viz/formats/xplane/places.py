@@ -23,8 +23,8 @@ __all__ = ["COUNTERS", "Placed", "line_places", "placed"]
 COUNTERS = "_counters_"
 """Name of the lines whose events are values of counters."""
 
-_OTHER, _KERNEL, _ANNOTATION, _OPERATOR, _STEP, _PYTHON, _RUNTIME = (
-    KINDS.index(kind) for kind in ("other", "kernel", "annotation", "operator", "step", "python", "runtime")
+_OTHER, _KERNEL, _ANNOTATION, _OPERATOR, _STEP = (
+    KINDS.index(kind) for kind in ("other", "kernel", "annotation", "operator", "step")
 )
 #: Statistics that say what a device's event is, the strongest last.
 _OF_DEVICE = (
@@ -117,8 +117,7 @@ def _on_device(text: str) -> int:
 
 
 def _on_host(text: str) -> int:
-    if text.startswith("$"):  # the Python tracer's mark
-        return _PYTHON
-    if kind_on_host(text) >= 0:
-        return _RUNTIME
+    found = kind_on_host(text)
+    if found >= 0:
+        return found
     return _OPERATOR if _TENSORFLOW.match(text) else -1
