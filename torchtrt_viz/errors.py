@@ -18,6 +18,7 @@ __all__ = [
     "OptionError",
     "OutputError",
     "OutputFolderError",
+    "QueryError",
     "RecordingLostError",
     "TorchTrtVizError",
     "TraceFormatError",
@@ -105,6 +106,27 @@ class OptionError(TorchTrtVizError, ValueError):
         self.value = value
         self.choices = choices
         super().__init__(f"option {key!r} cannot be {value!r}: {choices}")
+
+
+class QueryError(TorchTrtVizError, ValueError):
+    """A search cannot be read.
+
+    Parameters
+    ----------
+    query
+        The whole search.
+    at
+        Where in it: characters from its begin, 0 first.
+    expected
+        What should stand there.
+    """
+
+    def __init__(self, query: str, at: int, expected: str) -> None:
+        self.query = query
+        self.at = at
+        self.expected = expected
+        found = repr(query[at : at + 20]) if at < len(query) else "its end"
+        super().__init__(f"search {query!r}, character {at + 1}: expected {expected}, found {found}")
 
 
 class OutputError(TorchTrtVizError, OSError):

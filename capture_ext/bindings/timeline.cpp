@@ -167,15 +167,25 @@ void bind_timeline(nb::module_& m) {
       .def(
           "next_marked",
           [](const TimelineIndex& self, const Lanes& lanes, std::int64_t t, std::int32_t lane, bool forward,
-             const Mask& names, const Mask& rows) {
+             const Mask& names, const Mask& rows, std::int64_t row) {
             const Hit hit = [&] {
               nb::gil_scoped_release released;
-              return self.next_marked(marked(names, rows), view(lanes), t, lane, forward);
+              return self.next_marked(marked(names, rows), view(lanes), {t, lane, row}, forward);
             }();
             return place(hit);
           },
           nb::arg("lanes"), nb::arg("t"), nb::arg("lane"), nb::arg("forward"), nb::arg("names") = nb::none(),
-          nb::arg("rows") = nb::none())
+          nb::arg("rows") = nb::none(), nb::arg("row") = -1)
+      .def(
+          "marked_until",
+          [](const TimelineIndex& self, const Lanes& lanes, std::int64_t t, std::int32_t lane,
+             std::int64_t row, const Mask& names, const Mask& rows) {
+            nb::gil_scoped_release released;
+            return self.marked_until(marked(names, rows), view(lanes), {t, lane, row});
+          },
+          nb::arg("lanes"), nb::arg("t"), nb::arg("lane"), nb::arg("row"), nb::arg("names") = nb::none(),
+          nb::arg("rows") = nb::none(),
+          "How many marked spans of `lanes` come before a span or are it, by start, lane and position.")
       .def(
           "count_marked",
           [](const TimelineIndex& self, const Mask& names, const Mask& rows) {

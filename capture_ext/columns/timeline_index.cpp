@@ -325,29 +325,53 @@ Totals TimelineIndex::totals(std::int64_t t0, std::int64_t t1, std::span<const s
   return out;
 }
 
-Hit TimelineIndex::next_marked(const Marked& marked, std::span<const std::int32_t> lanes, std::int64_t t,
-                               std::int32_t lane, bool forward) const {
+// Positions of a lane around a spot: [begin, before) come before it, [after, end) behind it.
+struct TimelineIndex::Bounds {
+  std::size_t before;
+  std::size_t after;
+};
+
+// `side` is the lane's place among the lanes of the search less that of the spot's lane: at the same start,
+// lanes further down come later.
+TimelineIndex::Bounds TimelineIndex::around(const Lane& lane, std::ptrdiff_t side, const Spot& spot) const {
+  const std::size_t first = first_starting_at(lane, spot.t);
+  if (side > 0) return {first, first};
+  std::size_t last = first;
+  std::size_t own = lane.end;
+  for (; last < lane.end && start_[last] == spot.t; ++last) {
+    if (side == 0 && spot.row >= 0 && row_[last] == static_cast<std::uint64_t>(spot.row)) own = last;
+  }
+  if (side < 0) return {last, last};
+  return own == lane.end ? Bounds{first, last} : Bounds{own, own + 1};
+}
+
+namespace {
+
+// The place of a lane among others, `missing` when it is none of them.
+std::ptrdiff_t order_of(std::span<const std::int32_t> lanes, std::int32_t lane, std::ptrdiff_t missing) {
+  const auto found = std::find(lanes.begin(), lanes.end(), lane);
+  return found == lanes.end() ? missing : found - lanes.begin();
+}
+
+}  // namespace
+
+Hit TimelineIndex::next_marked(const Marked& marked, std::span<const std::int32_t> lanes, const Spot& from,
+                               bool forward) const {
   const Marks marks(marked, names_);
   Hit best;
-  std::ptrdiff_t here = forward ? -1 : static_cast<std::ptrdiff_t>(lanes.size());
-  for (std::size_t o = 0; o < lanes.size(); ++o) {
-    if (lanes[o] == lane) here = static_cast<std::ptrdiff_t>(o);
-  }
+  const std::ptrdiff_t here =
+      order_of(lanes, from.lane, forward ? -1 : static_cast<std::ptrdiff_t>(lanes.size()));
   for (std::size_t o = 0; o < lanes.size(); ++o) {
     const Lane& of = lane_at(lanes[o]);
-    const auto order = static_cast<std::ptrdiff_t>(o);
-    // At the same start, lanes further down come later.
-    std::size_t i = first_starting_at(of, t);
-    if (forward ? order <= here : order < here) {
-      while (i < of.end && start_[i] == t) ++i;
-    }
+    const Bounds bounds = around(of, static_cast<std::ptrdiff_t>(o) - here, from);
     if (forward) {
       // Nothing that starts after the best one yet can be better.
       const std::size_t to = best.row < 0 ? of.end : first_starting_at(of, best.start_ns);
-      i = marks.first(name_, row_, i, to);
+      const std::size_t i = marks.first(name_, row_, bounds.after, std::max(bounds.after, to));
       if (i < to) best = {static_cast<std::int64_t>(row_[i]), lanes[o], start_[i], dur(i)};
     } else {
-      for (; i > of.begin && (best.row < 0 || start_[i - 1] >= best.start_ns); --i) {
+      for (std::size_t i = bounds.before; i > of.begin && (best.row < 0 || start_[i - 1] >= best.start_ns);
+           --i) {
         if (marks.of(name_[i - 1], row_[i - 1])) {
           best = {static_cast<std::int64_t>(row_[i - 1]), lanes[o], start_[i - 1], dur(i - 1)};
           break;
@@ -356,6 +380,21 @@ Hit TimelineIndex::next_marked(const Marked& marked, std::span<const std::int32_
     }
   }
   return best;
+}
+
+std::int64_t TimelineIndex::marked_until(const Marked& marked, std::span<const std::int32_t> lanes,
+                                         const Spot& until) const {
+  const Marks marks(marked, names_);
+  const std::ptrdiff_t here = order_of(lanes, until.lane, -1);
+  std::int64_t count = 0;
+  marks.with_test([&](auto is_marked) {
+    for (std::size_t o = 0; o < lanes.size(); ++o) {
+      const Lane& of = lane_at(lanes[o]);
+      const std::size_t to = around(of, static_cast<std::ptrdiff_t>(o) - here, until).after;
+      for (std::size_t i = of.begin; i < to; ++i) count += is_marked(name_[i], row_[i]) ? 1 : 0;
+    }
+  });
+  return count;
 }
 
 std::vector<std::int64_t> TimelineIndex::count_marked(const Marked& marked) const {

@@ -80,6 +80,14 @@ struct Totals {
   std::vector<std::int64_t> inside_ns;
 };
 
+// A place in the order of a search: a time, the lane there (-1 before all), and the span (row -1: all that
+// start at the time).
+struct Spot {
+  std::int64_t t = 0;
+  std::int32_t lane = -1;
+  std::int64_t row = -1;
+};
+
 struct Hit {
   std::int64_t row = -1;  // -1: nothing
   std::int32_t lane = -1;
@@ -113,10 +121,13 @@ class TimelineIndex {
   [[nodiscard]] std::vector<std::int64_t> rows(std::int64_t t0, std::int64_t t1,
                                                std::span<const std::int32_t> lanes) const;
   [[nodiscard]] Totals totals(std::int64_t t0, std::int64_t t1, std::span<const std::int32_t> lanes) const;
-  // The first marked span after (forward), or the last before, the place (t, lane), ordered by start, then
-  // lane. `lanes` says where to look, in the order of the screen.
-  [[nodiscard]] Hit next_marked(const Marked& marked, std::span<const std::int32_t> lanes, std::int64_t t,
-                                std::int32_t lane, bool forward) const;
+  // The first marked span after (forward), or the last before, a place, ordered by start, then lane, then
+  // position in the lane. `lanes` says where to look, in the order of the screen.
+  [[nodiscard]] Hit next_marked(const Marked& marked, std::span<const std::int32_t> lanes, const Spot& from,
+                                bool forward) const;
+  // How many marked spans of `lanes` come before a place or are at it, in the same order.
+  [[nodiscard]] std::int64_t marked_until(const Marked& marked, std::span<const std::int32_t> lanes,
+                                          const Spot& until) const;
   // How many spans of each lane are marked.
   [[nodiscard]] std::vector<std::int64_t> count_marked(const Marked& marked) const;
   // How many spans carry each name, by code. What lies in covers is not counted twice.
@@ -131,6 +142,7 @@ class TimelineIndex {
  private:
   struct Cell;
   struct LaneView;
+  struct Bounds;
   class Walk;
 
   [[nodiscard]] std::int64_t dur(std::size_t i) const {
@@ -141,6 +153,7 @@ class TimelineIndex {
   [[nodiscard]] std::size_t first_starting_at(const Lane& lane, std::int64_t t) const;
   [[nodiscard]] std::pair<std::size_t, std::size_t> in_sight(const Lane& lane, std::int64_t t0,
                                                              std::int64_t t1) const;
+  [[nodiscard]] Bounds around(const Lane& lane, std::ptrdiff_t side, const Spot& spot) const;
   [[nodiscard]] std::size_t longest(std::size_t from, std::size_t to) const;
   void wide(std::size_t from, std::size_t to, std::int64_t at_least, std::vector<std::uint32_t>& out) const;
   [[nodiscard]] LaneView look_at(const Lane& lane, const ViewRequest& request,

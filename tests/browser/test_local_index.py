@@ -111,17 +111,21 @@ def test_hits_steps_and_totals_agree(page, scene):
           const walk = (forward) => {
             const seen = [];
             let at = {start: forward ? -1 : 1e18, lane: -1};
-            while ((at = index.step(lanes, at.start, at.lane, forward))) seen.push([at.start, at.lane]);
+            while ((at = index.step(lanes, at, forward)) && seen.length < 1e5) {
+              seen.push([at.start, at.lane, at.row, index.markedUntil(lanes, at)]);
+            }
             return seen;
           };
           return [walk(true), walk(false)];
         }""",
         [marks.tolist(), lanes.tolist()],
     )
-    seen, place = [], (scene.origin_ns - 1, -1)
-    while hit := scene.index.next_marked(lanes, place[0], place[1], True, marks):
-        place = (hit[2], hit[1])
-        seen.append([hit[2] - scene.origin_ns, hit[1]])
+    seen, place = [], (scene.origin_ns - 1, -1, -1)
+    while hit := scene.index.next_marked(lanes, place[0], place[1], True, marks, None, place[2]):
+        place = (hit[2], hit[1], hit[0])
+        number = scene.index.marked_until(lanes, *place, marks)
+        assert number == len(seen) + 1
+        seen.append([hit[2] - scene.origin_ns, hit[1], hit[0], number])
     assert steps[0] == seen
     assert steps[1] == seen[::-1]
 

@@ -544,3 +544,50 @@ def test_what_an_element_of_the_page_says_is_shown(page, trace):
     )
     page.run("t.show({ t0: 1e6, t1: 2e6 })")
     assert page.run("[t.box.t0, t.box.t1, t.t0, t.t1]") == [1e6, 2e6, 0.92e6, 2.08e6]
+
+
+def test_searches_say_more_than_names_and_which_match_is_seen(page, trace):
+    kernels = trace.spans[(trace.spans["kind"] == "kernel") & (trace.spans["dur_ns"] > 20_000)]
+    focus(page)
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("kind:kernel dur>20us")
+    matches = page.page.locator(".tv-matches")
+    page.page.wait_for_function(
+        f"() => document.querySelector('.tv-matches').innerText === '{len(kernels)} matches'"
+    )
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_function(
+        f"() => document.querySelector('.tv-matches').innerText === '1 of {len(kernels)}'"
+    )
+    first = kernels.sort_values("t_ns", kind="stable").iloc[0]
+    assert page.run("t.selected.start") == first["t_ns"]
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_function(
+        f"() => document.querySelector('.tv-matches').innerText === '2 of {len(kernels)}'"
+    )
+    page.page.fill(".tv-search", "kind:kernle")
+    page.page.wait_for_function("() => document.querySelector('.tv-search').ariaInvalid === 'true'")
+    assert matches.inner_text().startswith("character 6: expected one of method, operator")
+    page.page.keyboard.press("Escape")
+    assert matches.inner_text() == ""
+
+
+def test_backspace_goes_back_and_both_ends_of_an_arrow_fit(page):
+    focus(page)
+    page.run("t.setRange(1e6, 2e6)")
+    page.run(f"(async () => t.select(await {of('sgemm')}))()")
+    page.page.wait_for_function("() => window.tvTimeline.links.length === 1")
+    row = page.run("t.selected.row")
+    page.page.keyboard.press("j")
+    launch = page.run("t.links[0]")
+    kernel = page.run("t.selected")
+    t0, t1 = launch["start"], kernel["start"] + kernel["dur"]
+    margin = max(500, 0.08 * (t1 - t0))
+    assert page.run("[t.t0, t.t1]") == pytest.approx([t0 - margin, t1 + margin])
+    page.page.keyboard.press("Backspace")
+    assert page.run("[t.t0, t.t1]") == [1e6, 2e6]
+    assert page.run("t.selected?.row ?? null") == row
+    page.page.keyboard.press("Backspace")
+    assert page.run("t.selected") is None
+    page.page.click("[aria-label^='forth']")
+    page.page.wait_for_function(f"() => window.tvTimeline.selected?.row === {row}")

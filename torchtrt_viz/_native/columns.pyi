@@ -60,7 +60,17 @@ class TimelineIndex:
         forward: bool,
         names: NDArray[np.uint8] | None = None,
         rows: NDArray[np.uint8] | None = None,
+        row: int = -1,
     ) -> _Place | None: ...
+    def marked_until(
+        self,
+        lanes: NDArray[np.int32],
+        t: int,
+        lane: int,
+        row: int,
+        names: NDArray[np.uint8] | None = None,
+        rows: NDArray[np.uint8] | None = None,
+    ) -> int: ...
     def count_marked(
         self, names: NDArray[np.uint8] | None = None, rows: NDArray[np.uint8] | None = None
     ) -> NDArray[np.int64]: ...

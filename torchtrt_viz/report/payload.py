@@ -63,11 +63,13 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
     drawn = ~scene.lane_is_cover
     events = int((columns["lane_end"][drawn] - columns["lane_begin"][drawn]).sum()) - blocks
     known = columns["row"] < _events(scene)
-    own, iteration = _more(scene, columns["row"][known])
-    columns["covered"] = np.zeros(len(columns["row"]), np.int64)
-    columns["covered"][known] = columns["dur"][known] - own
-    columns["iteration"] = np.full(len(columns["row"]), -1, np.int64)
-    columns["iteration"][known] = iteration
+    more, runs = _more(scene, columns["row"][known])
+    more["covered"] = np.where(more["self"] < 0, 0, columns["dur"][known] - more.pop("self"))
+    of_name = np.append(scene.name_kind.astype(np.int64), 0)
+    more["kind"] = np.where(more["kind"] < 0, 0, more["kind"] - of_name[columns["name"][known]])
+    for name, values in more.items():
+        columns[name] = np.full(len(columns["row"]), 0 if name in ("covered", "kind") else -1, np.int64)
+        columns[name][known] = values
     source, target, (flow_name, flow_names), flows_left = _flows(scene, columns["row"])
     host, gpu = minimap(scene)
     counters, samples, counter_note = _counters(scene)
@@ -104,6 +106,7 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
         "kinds": [*schema.KINDS, "event"],
         "names": texts,
         "flow_names": flow_names,
+        "runs": runs,
         "events": events,
         "aggregates": aggregates(scene),
         "counters": counters,
@@ -221,19 +224,31 @@ def _longest_of(dur: NDArray[np.int64], first: NDArray[Any], last: NDArray[Any])
     return positions
 
 
-def _more(scene: Scene, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the self time and the iteration of scene rows (0 and -1 for instants)."""
-    own = np.zeros(len(rows), np.int64)
-    iteration = np.full(len(rows), -1, np.int64)
+def _more(scene: Scene, rows: NDArray[np.int64]) -> tuple[dict[str, NDArray[np.int64]], list[str]]:
+    """Return what else is said of scene rows (-1 for nothing), and the texts of their runs."""
+    names = ("self", "iteration", "depth", "kind", "run", "correlation")
+    out = {name: np.full(len(rows), -1, np.int64) for name in names}
+    runs: list[str] = []
     for block in scene.blocks:
         mine = (rows >= block.begin) & (rows < block.end)
-        if block.frame != "spans" or not mine.any():
+        if not mine.any():
             continue
-        spans = scene.parts[block.part].trace.spans
+        trace = scene.parts[block.part].trace
         at = block.frame_rows(rows[mine])
-        own[mine] = spans["self_ns"].to_numpy()[at]
-        iteration[mine] = filled(spans["iteration"])[at]
-    return own, iteration
+        if block.frame != "spans":
+            out["kind"][mine] = trace.instants["kind"].cat.codes.to_numpy()[at]
+            continue
+        spans = trace.spans
+        out["kind"][mine] = spans["kind"].cat.codes.to_numpy()[at]
+        out["self"][mine] = spans["self_ns"].to_numpy()[at]
+        for name in ("iteration", "depth", "correlation"):
+            if name in spans.columns:
+                out[name][mine] = filled(spans[name])[at]
+        if "run_id" in spans.columns:
+            codes = spans["run_id"].cat.codes.to_numpy()[at].astype(np.int64)
+            out["run"][mine] = np.where(codes < 0, -1, codes + len(runs))
+            runs += [str(text) for text in spans["run_id"].cat.categories]
+    return out, runs
 
 
 def _flows(

@@ -17,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtrt_viz._native import native
+from torchtrt_viz.errors import QueryError
 from torchtrt_viz.model import schema
 from torchtrt_viz.scene.chosen import totals_of
 from torchtrt_viz.scene.counters import CounterSeries, counter_series
 from torchtrt_viz.scene.details import details, links
+from torchtrt_viz.scene.matching import by_name_alone, matching_names, matching_rows
+from torchtrt_viz.scene.query import parse
 from torchtrt_viz.scene.scene import Place, Rows, Scene, placed
 from torchtrt_viz.scene.wire import pack, since
 
@@ -99,16 +102,25 @@ class Service:
     def mark(
         self, *, text: str | None = None, names: NDArray[np.uint8] | None = None, rows: Rows | None = None
     ) -> int:
-        """Mark the spans whose name contains ``text``, or has a byte in ``names``, or the scene ``rows``.
+        """Mark what a search is for, or what has a byte in ``names``, or the scene ``rows``.
 
         With neither, nothing is marked. Returns how many events are.
+
+        Raises
+        ------
+        QueryError
+            When the search cannot be read; the marks stay as they are.
         """
-        if text:
-            with self._lock:
-                if text == self._text and self._marked_names is not None:
-                    return self._count(self._marked_names, None)
-            names = self.matching(text)
         row_mask = None
+        node = parse(text) if text else None
+        if text and node is not None:
+            with self._lock:
+                if text == self._text:
+                    return self._count(self._marked_names, self._marked_rows)
+            if by_name_alone(node):
+                names = matching_names(node, self.scene.names, self.matching)
+            else:
+                row_mask = matching_rows(node, self.scene, text)
         if rows is not None:
             row_mask = np.zeros(self.scene.blocks[-1].end if self.scene.blocks else 0, np.uint8)
             row_mask[rows] = 1
@@ -302,8 +314,11 @@ class Service:
 
     def _search(self, request: dict[str, Any]) -> Answer:
         text = str(request.get("text", ""))
-        count = self.mark(text=text)
-        return {"text": text, "count": count}, []
+        try:
+            return {"text": text, "count": self.mark(text=text)}, []
+        except QueryError as error:
+            self.mark()
+            return {"text": text, "count": 0, "wrong": {"at": error.at, "expected": error.expected}}, []
 
     def _send_marks(self, request: dict[str, Any]) -> Answer:
         names, rows = self.marks
@@ -323,11 +338,15 @@ class Service:
         time = min(
             max(int(request["t"]) + self.scene.origin_ns, self.scene.first_ns - 1), self.scene.last_ns + 1
         )
-        found = index.next_marked(lanes, time, int(request["lane"]), forward, names, rows)
+        row = int(request.get("row", -1))
+        found = index.next_marked(lanes, time, int(request["lane"]), forward, names, rows, row)
         if found is None:  # around the end
             time = self.scene.first_ns if forward else self.scene.last_ns
             found = index.next_marked(lanes, time, -1, forward, names, rows)
-        return self._found(found), []
+        answer = self._found(found)
+        if found is not None:
+            answer["number"] = index.marked_until(lanes, found[2], found[1], found[0], names, rows)
+        return answer, []
 
     def _names(self, request: dict[str, Any]) -> Answer:
         ids = [int(code) for code in request["ids"]][:5_000]

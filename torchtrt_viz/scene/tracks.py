@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from torchtrt_viz.model.places import process_label
+from torchtrt_viz.scene.track_words import track_texts
 
 if TYPE_CHECKING:
     from torchtrt_viz.scene.scene import Part, Scene
@@ -58,6 +59,12 @@ class Track:
         The lane that stands for the whole track when it is collapsed.
     busy_ns : int
         Time that its measured spans cover (their union), in ns.
+    name : str
+        The label that the file has.
+    process, thread, stream : str or None
+        What a search calls them.
+    device, rank : int
+        -1 for none.
     """
 
     id: str
@@ -69,6 +76,12 @@ class Track:
     busy_ns: int
     spans: int = 0
     instants: int = 0
+    name: str = ""
+    process: str | None = None
+    thread: str | None = None
+    stream: str | None = None
+    device: int = -1
+    rank: int = -1
     lanes: list[TrackLane] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,6 +89,7 @@ class Track:
         return {
             "id": self.id,
             "label": self.label,
+            "name": self.name,
             "section": self.section,
             "group": self.group,
             "type": self.type,
@@ -83,6 +97,11 @@ class Track:
             "busy": self.busy_ns,
             "spans": self.spans,
             "instants": self.instants,
+            "process": self.process,
+            "thread": self.thread,
+            "stream": self.stream,
+            "device": self.device,
+            "rank": self.rank,
             "lanes": [lane.lane for lane in self.lanes],
             "roles": [lane.role for lane in self.lanes],
         }
@@ -94,6 +113,7 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
     for number, key in enumerate(keys):
         together.setdefault((key.part, key.track, key.domain), []).append(number)
     placed: list[tuple[tuple[Any, ...], Track]] = []
+    words = [track_texts(part.trace.tracks) for part in parts]
     for (part, row, domain), numbers in together.items():
         numbers.sort(key=lambda number: _ORDER.index(keys[number].role))
         info = parts[part].trace.tracks.iloc[row]
@@ -111,6 +131,12 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
             type=str(info["type"]),
             collapsed=collapsed,
             busy_ns=0,
+            name=str(info["label"]),
+            process=words[part]["process"][row],
+            thread=words[part]["thread"][row],
+            stream=words[part]["stream"][row],
+            device=_number(info["device"]),
+            rank=_number(info["rank"]),
         )
         for number in numbers:
             lanes = scene.lanes_of(number)
@@ -132,6 +158,12 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
     for _, track in placed:
         groups.setdefault((track.section, track.group), len(groups))
     return [track for _, track in sorted(placed, key=lambda item: groups[(item[1].section, item[1].group)])]
+
+
+def _number(value: Any) -> int:
+    import pandas as pd
+
+    return -1 if pd.isna(value) else int(value)
 
 
 def _group(part: Part, info: Any, section: str) -> str:

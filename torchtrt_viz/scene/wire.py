@@ -97,6 +97,10 @@ MESSAGES: dict[str, tuple[Column, ...]] = {
         Column("lane_end", "uint32", "per lane: position after its last event", encoding="planes"),
         Column("covered", "float64", "per event: what its children take of it", encoding="planes"),
         Column("iteration", "int32", "per event: -1 for none", encoding="planes"),
+        Column("depth", "int32", "per event: nesting depth within its track, -1 for none", encoding="planes"),
+        Column("kind", "int32", "per event: its kind less that of its name", encoding="planes"),
+        Column("run", "int32", "per event: position in `runs`, -1 for none", encoding="planes"),
+        Column("correlation", "float64", "per event: -1 for none", encoding="running"),
         # Only where short spans are merged into blocks:
         Column("share", "uint8", "per event: busy share of a block, 255 is all", optional=True),
         Column("stands", "int32", "per event: spans that it stands for", optional=True, encoding="planes"),

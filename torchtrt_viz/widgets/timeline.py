@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtrt_viz.errors import MissingDependencyError, OptionError
+from torchtrt_viz.errors import MissingDependencyError, OptionError, QueryError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.picture import write_svg
 from torchtrt_viz.report.text_timeline import text_timeline
@@ -326,12 +326,27 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     # -- what is marked ------------------------------------------------------------------------------
 
-    def find(self, name: str) -> pd.DataFrame:
-        """Mark and select every event whose name contains ``name``, whatever the case, and return them.
+    def find(self, query: str) -> pd.DataFrame:
+        """Mark and select the events that a search is for, and return them.
 
-        The others are dimmed; N and Shift+N in the widget go from match to match.
+        The others are dimmed; N and Shift+N in the widget go from match to match. The widget's search box
+        takes the same language: words are part of a name, whatever the case; fields say more, and ``and``,
+        ``or``, ``not`` and brackets join them. `torchtrt_viz.scene.query` has all of it, the widget's help
+        (``?``) a summary.
+
+        Raises
+        ------
+        QueryError
+            With the place in the query that cannot be read, and what is expected there.
+
+        Examples
+        --------
+        >>> w.find("gemm")
+        >>> w.find("kind:kernel dur>50us name~gemm|conv stream:7")
+        >>> w.find("kind:runtime not cudaLaunchKernel start:1ms..2ms")
+        >>> w.find('thread:4242 depth:0 or args."Input Dims":4096')
         """
-        text = str(name)
+        text = str(query)
         count = self.service.mark(text=text)
         self._marked(text, f"{count:,} {'match' if count == 1 else 'matches'}", count)
         with self.hold_trait_notifications():
@@ -371,7 +386,10 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def _searched(self, change: dict[str, Any]) -> None:
         # The front end searches by itself when it holds everything; the marks of both sides stay the same.
-        self.service.mark(text=change["new"])
+        try:
+            self.service.mark(text=change["new"])
+        except QueryError:  # it says so where it was typed
+            self.service.mark()
 
     # -- pictures ------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import { dragLabel } from "./pointer.js";
 
 /** @import { Coloring } from "./coloring.js" */
 /** @import { Cursor } from "./cursor.js" */
+/** @import { History } from "./history.js" */
 /** @import { Navigation } from "./navigation.js" */
 /** @import { Pane } from "./pane.js" */
 /** @import { Rows } from "./rows.js" */
@@ -35,7 +36,16 @@ export function build(root) {
   const tall = element("div", { class: "tv-tall" }, stage);
   const parts = {
     root,
-    search: element("input", { type: "search", class: "tv-search", placeholder: "search names  ( / )", "aria-label": "search names", spellcheck: "false" }),
+    search: element("input", {
+      type: "search",
+      class: "tv-search",
+      placeholder: "gemm kind:kernel dur>50us  ( / )",
+      title: "words of a name, or fields: kind:kernel dur>50us name~gemm stream:7 (all of them: ?)",
+      "aria-label": "search",
+      "aria-keyshortcuts": "/",
+      spellcheck: "false",
+      autocapitalize: "off",
+    }),
     matches: element("span", { class: "tv-matches", "aria-live": "polite" }),
     color: element(
       "select",
@@ -75,10 +85,18 @@ export function build(root) {
 /**
  * Fills the toolbar and makes its search and colour fields work.
  * @param {Parts} parts
- * @param {{viewport: Viewport, selection: Selection, search: Search, coloring: Coloring, menu: TracksMenu, help: Help,
+ * @param {{viewport: Viewport, selection: Selection, history: History, search: Search, coloring: Coloring, menu: TracksMenu, help: Help,
  *   savePicture: () => void}} modules
  */
-export function fillToolbar({ root, toolbar, search: input, matches, color }, { viewport, selection, search, coloring, menu, help, savePicture }) {
+export function fillToolbar({ root, toolbar, search: input, matches, color }, { viewport, selection, history, search, coloring, menu, help, savePicture }) {
+  const back = button("↶", "back to what was in sight and selected (Backspace)", () => history.go(-1));
+  const forth = button("↷", "forth again (Shift+Backspace)", () => history.go(1));
+  const showHistory = () => {
+    back.toggleAttribute("disabled", !history.canGoBack);
+    forth.toggleAttribute("disabled", !history.canGoForth);
+  };
+  history.changed.listen(showHistory);
+  showHistory();
   input.addEventListener("input", () => search.typed());
   input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") search.step(!event.shiftKey, true);
@@ -95,7 +113,9 @@ export function fillToolbar({ root, toolbar, search: input, matches, color }, { 
     element("span", { class: "tv-group" },
       button("−", "zoom out (S)", () => viewport.zoomBy(1.6)),
       button("+", "zoom in (W)", () => viewport.zoomBy(1 / 1.6)),
-      button("fit", "fit the selection, then everything (F)", () => viewport.fit(selection.extent))),
+      button("fit", "fit the selection, then everything (F)", () => viewport.fit(selection.extent)),
+      back,
+      forth),
     element("span", { class: "tv-group" },
       input,
       button("‹", "previous match (Shift+N)", () => search.step(false)),

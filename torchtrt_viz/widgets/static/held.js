@@ -2,9 +2,12 @@
 // A source that holds every event in the browser: only words about single events have to come from elsewhere.
 
 import { LocalIndex } from "./local.js";
+import { byNameAlone, matchingNames } from "./matching.js";
+import { QueryError, parse } from "./query.js";
 
 /** @import { Columns } from "./local.js" */
-/** @import { Chosen, HeldPlace, Info, Section, Totals, ViewRequest } from "./types.js" */
+/** @import { Tree } from "./query.js" */
+/** @import { Chosen, Eventually, Found, HeldPlace, Info, Section, Spot, Totals, ViewRequest } from "./types.js" */
 
 /**
  * What is known of the names, per name.
@@ -16,8 +19,6 @@ const FINEST = 256; // pixel columns: fewer spans than this are never merged
 /** Detail, links and counters are those of the classes below it. */
 export class HeldSource {
   onNames = () => {};
-  /** @type {string[] | undefined} */
-  #folded;
 
   /**
    * @param {Info} info
@@ -80,28 +81,47 @@ export class HeldSource {
     return this.#named(this.index.locate(row, this.drawnLanes));
   }
 
-  /** @param {string} text */
+  /**
+   * @param {string} text
+   * @returns {Eventually<Found>}
+   */
   search(text) {
-    this.index.markRows = null;
-    this.index.markNames = null;
-    if (!text) return 0;
-    const folded = (this.#folded ??= this.texts.map((name) => name.toLowerCase()));
-    const wanted = text.toLowerCase();
-    this.index.markNames = Uint8Array.from(folded, (name) => (name.includes(wanted) ? 1 : 0));
-    return this.index.countMarked(this.drawnLanes);
+    const { index } = this;
+    index.markRows = null;
+    index.markNames = null;
+    try {
+      const tree = parse(text);
+      if (!tree) return { count: 0 };
+      if (!byNameAlone(tree)) return this.searchRows(tree, text);
+      index.markNames = matchingNames(tree, this.texts);
+      return { count: index.countMarked(this.drawnLanes) };
+    } catch (error) {
+      if (!(error instanceof QueryError)) throw error;
+      return { count: 0, wrong: { at: error.at, expected: error.expected } };
+    }
+  }
+
+  /**
+   * Marks what a search is for that asks for more than names.
+   * @param {Tree} tree
+   * @param {string} text
+   * @returns {Eventually<Found>}
+   */
+  searchRows(tree, text) {
+    throw new Error(`nobody answers ${text} (${tree.op})`);
   }
 
   /**
    * The next marked event, around the end when there is none before it.
    * @param {number[]} lanes
-   * @param {number} t
-   * @param {number} lane
+   * @param {Spot} from
    * @param {boolean} forward
    */
-  step(lanes, t, lane, forward) {
-    if (!this.index.marking) return null;
-    const found = this.index.step(lanes, t, lane, forward) ?? this.index.step(lanes, forward ? -1 : Infinity, -1, forward);
-    return this.#named(found);
+  step(lanes, from, forward) {
+    const { index } = this;
+    if (!index.marking) return null;
+    const place = this.#named(index.step(lanes, from, forward) ?? index.step(lanes, { start: forward ? -Infinity : Infinity, lane: -1 }, forward));
+    return place && { ...place, number: index.markedUntil(lanes, place) };
   }
 
   /**

@@ -5,7 +5,8 @@ import { HeldSource } from "./held.js";
 import { View } from "./view.js";
 import { Wire, columnsOf } from "./wire.js";
 
-/** @import { Chosen, CounterRequest, Counters, Detail, Info, Links, Model, Place, Totals, ViewRequest } from "./types.js" */
+/** @import { Tree } from "./query.js" */
+/** @import { Chosen, CounterRequest, Counters, Detail, Found, Info, Links, Model, Place, Spot, Totals, ViewRequest } from "./types.js" */
 /** @typedef {import("./wire.js").Columns<"open">} Opened */
 /** @typedef {Info & {names: string[] | null, name_count: number}} KernelInfo */
 
@@ -73,6 +74,17 @@ class WholeSource extends HeldSource {
   /** @returns {Promise<Chosen>} */
   chosen() {
     return this.wire.ask("chosen");
+  }
+
+  /**
+   * @param {Tree} _
+   * @param {string} text
+   * @returns {Promise<Found>}
+   */
+  async searchRows(_, text) {
+    const found = await this.wire.ask("search", { text });
+    await this.refreshMarks();
+    return found;
   }
 
   /** Python marked something (find, highlight): take its marks over. */
@@ -198,19 +210,20 @@ class RemoteSource {
     return (await this.wire.ask("locate", { row })).place;
   }
 
-  /** @param {string} text @returns {Promise<number>} */
-  async search(text) {
-    return (await this.wire.ask("search", { text })).count;
+  /** @param {string} text @returns {Promise<Found>} */
+  search(text) {
+    return this.wire.ask("search", { text });
   }
 
   /**
    * @param {number[]} lanes
-   * @param {number} t
-   * @param {number} lane
+   * @param {Spot} from
    * @param {boolean} forward
    */
-  async step(lanes, t, lane, forward) {
-    return placeOf(await this.wire.ask("step", { lanes, t: Math.round(t), lane, forward }));
+  async step(lanes, { start, lane, row = -1 }, forward) {
+    const answer = await this.wire.ask("step", { lanes, t: Math.round(start), lane, row, forward });
+    const place = placeOf(answer);
+    return place && { ...place, number: Number(answer.number) };
   }
 
   /**

@@ -23,14 +23,16 @@ export const KEYS = [
   ["Move", "Home / End", "begin, end of the trace", "Home End", ({ viewport }, e) => viewport.panTo(e.key === "Home" ? 0 : 1)],
   ["Move", "F", "fit the selection; again: everything", "f", ({ viewport, selection }) => viewport.fit(selection.extent)],
   ["Move", "0", "everything", "0", ({ viewport }) => viewport.fitAll()],
+  ["Move", "Backspace", "back to what was in sight and selected before (Shift: forth)", "Backspace", goThrough],
   ["Select", ". / ,", "next, previous span of the lane", ". ,", ({ selection }, e) => selection.step(e.key === "." ? 1 : -1)],
   ["Select", "Enter", "the span nearest to the middle of the cursor's lane", "Enter", ({ selection }) => selection.selectAtCursor()],
   ["Select", "X", "box: what is in sight in the cursor's lane (Shift: in all lanes)", "x X", ({ selection }, e) => selection.boxInSight(e.shiftKey)],
   ["Select", "> / <", "box: extend to the next, previous span", "> <", ({ selection }, e) => selection.extendBox(e.key === ">" ? 1 : -1)],
   ["Select", "G / B", "follow the arrow to the linked span, back", "g b", ({ selection }, e) => (e.key === "g" ? selection.followLink() : selection.goBack())],
+  ["Select", "J", "fit both ends of the arrow", "j", ({ selection }) => selection.fitBoth()],
   ["Select", "[ / ]", "ruler: from the begin, to the end of the selection (or the middle of the view)", "[ ]", rulerAtSelection],
   ["Select", "Esc", "clear: help, ruler, selection, search", "Escape", clear],
-  ["Search", "/", "search for a name", "/", ({ search }) => search.focus()],
+  ["Search", "/", "search for a name, or more: see below", "/", ({ search }) => search.focus()],
   ["Search", "N / Shift+N", "next, previous match", "n N", ({ search }, e) => search.step(e.key === "n")],
   ["Lanes", "C", "collapse or expand the track (Shift: all)", "c C", ({ rows, cursor }, e) => (e.shiftKey ? rows.collapseAll(rows.layout.collapsed.length === 0) : cursor.row && rows.toggle("collapsed", cursor.row.track.id))],
   ["Lanes", "P", "pin the track to the top", "p", ({ rows, cursor }) => cursor.row && rows.toggle("pinned", cursor.row.track.id)],
@@ -94,6 +96,11 @@ function rulerAtSelection({ measure, selection, viewport, announce }, event) {
   const chosen = selection.extent;
   const length = measure.setEnd(chosen ? (begin ? chosen.t0 : chosen.t1) : viewport.middle, begin);
   announce(`ruler ${duration(length)}`);
+}
+
+/** @param {Modules} modules @param {KeyboardEvent} event */
+function goThrough({ history, announce }, event) {
+  if (!history.go(event.shiftKey ? 1 : -1)) announce(event.shiftKey ? "nothing to go forth to" : "nothing to go back to");
 }
 
 /** Clears one thing, the topmost. @param {Modules} modules */

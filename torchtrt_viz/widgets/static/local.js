@@ -3,7 +3,7 @@
 
 import { View } from "./view.js";
 
-/** @import { HeldPlace, Section, ViewRequest } from "./types.js" */
+/** @import { HeldPlace, Section, Spot, ViewRequest } from "./types.js" */
 /** @typedef {Record<number, number> & {readonly length: number}} Numbers a typed array, or an array */
 
 /**
@@ -378,39 +378,66 @@ export class LocalIndex {
   }
 
   /**
-   * The next marked span in the order of start, then of `lanes`.
-   * @param {number[]} lanes
-   * @param {number} t
+   * Positions of a lane around a spot: those before it, and the first one behind it.
    * @param {number} lane
+   * @param {number} side the lane's place among those of the search less that of the spot's: lanes further down come later
+   * @param {Spot} spot
+   */
+  #around(lane, side, { start, row = -1 }) {
+    const first = this.#lower(this.laneBegin[lane], this.laneEnd[lane], start);
+    if (side > 0) return { before: first, after: first };
+    let last = first;
+    let own = -1;
+    for (; last < this.laneEnd[lane] && this.start[last] === start; last++) if (side === 0 && this.row[last] === row) own = last;
+    if (side < 0) return { before: last, after: last };
+    return own < 0 ? { before: first, after: last } : { before: own, after: own + 1 };
+  }
+
+  /**
+   * The next marked span in the order of start, then of `lanes`, then in the lane.
+   * @param {number[]} lanes
+   * @param {Spot} from
    * @param {boolean} forward
    */
-  step(lanes, t, lane, forward) {
-    let here = lanes.indexOf(lane);
-    if (here < 0) here = forward ? -1 : lanes.length;
+  step(lanes, from, forward) {
+    const at = lanes.indexOf(from.lane);
+    const here = at < 0 && !forward ? lanes.length : at;
     /** @type {HeldPlace | null} */
     let best = null;
-    for (const [order, candidate] of lanes.entries()) {
-      const begin = this.laneBegin[candidate];
-      const end = this.laneEnd[candidate];
-      let i = this.#lower(begin, end, t);
-      if (forward ? order <= here : order < here) while (i < end && this.start[i] === t) i++;
+    for (const [order, lane] of lanes.entries()) {
+      const { before, after } = this.#around(lane, order - here, from);
       if (forward) {
-        for (; i < end && (!best || this.start[i] < best.start); i++) {
+        for (let i = after; i < this.laneEnd[lane] && (!best || this.start[i] < best.start); i++) {
           if (this.#isMarked(i)) {
-            best = this.#place(candidate, i);
+            best = this.#place(lane, i);
             break;
           }
         }
       } else {
-        for (i--; i >= begin && (!best || this.start[i] >= best.start); i--) {
+        for (let i = before - 1; i >= this.laneBegin[lane] && (!best || this.start[i] >= best.start); i--) {
           if (this.#isMarked(i)) {
-            best = this.#place(candidate, i);
+            best = this.#place(lane, i);
             break;
           }
         }
       }
     }
     return best;
+  }
+
+  /**
+   * How many marked spans come before one or are it, in the order of `step`.
+   * @param {number[]} lanes
+   * @param {Spot} until
+   */
+  markedUntil(lanes, until) {
+    const here = lanes.indexOf(until.lane);
+    let sum = 0;
+    lanes.forEach((lane, order) => {
+      const { after } = this.#around(lane, order - here, until);
+      for (let i = this.laneBegin[lane]; i < after; i++) sum += this.#isMarked(i) ? 1 : 0;
+    });
+    return sum;
   }
 
   /** @param {number[]} lanes */

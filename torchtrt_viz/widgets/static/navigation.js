@@ -21,15 +21,28 @@ export class Navigation {
     this.#viewport = viewport;
   }
 
-  /** Brings a place into sight. @param {Extent} place */
-  show(place) {
+  /** Brings a place into sight. @param {Extent} place @param {boolean} [inTime] false leaves the time in sight */
+  show(place, inTime = true) {
     this.#rows.reveal(place.lane);
     const row = this.#rows.rowOfLane(place.lane);
     if (row) {
       this.#cursor.set(row);
       this.#pane.scrollTo(row);
     }
-    this.#viewport.bring(place);
+    if (inTime) this.#viewport.bring(place);
+  }
+
+  /** Fits two places, whole; scrolls to both where they have room, else to the first. @param {Extent} first @param {Extent} second */
+  showBoth(first, second) {
+    for (const { lane } of [second, first]) this.#rows.reveal(lane);
+    for (const { lane } of [second, first]) {
+      const row = this.#rows.rowOfLane(lane);
+      if (row) this.#pane.scrollTo(row);
+    }
+    this.#viewport.show({
+      t0: Math.min(first.start, second.start),
+      t1: Math.max(first.start + first.dur, second.start + second.dur),
+    });
   }
 
   /** Scrolls to the begin of a section. @param {string} section */

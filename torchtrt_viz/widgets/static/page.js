@@ -2,11 +2,13 @@
 // The timeline of an exported page: the data are in the page, nothing is asked of anybody.
 
 import { HeldSource } from "./held.js";
+import { matchingRows } from "./matching.js";
 import { Timeline } from "./timeline.js";
 import { columnsOf } from "./wire.js";
 
+/** @import { Tree } from "./query.js" */
 /** @import { CounterRequest, Counters, Detail, HeldPlace, Info, Link, Links, Place, Store } from "./types.js" */
-/** @typedef {Info & {names: string[], flow_names: string[], args: Record<string, Record<string, string>>}} Head */
+/** @typedef {Info & {names: string[], flow_names: string[], runs: string[], args: Record<string, Record<string, string>>}} Head */
 /** @typedef {import("./wire.js").Columns<"page">} PageColumns */
 
 const MOST_LINKS = 300; // that are located
@@ -20,7 +22,7 @@ function bytesOf(text) {
 }
 
 /** Decodes the page's data, gzip in base64: the size of a JSON head, the head, and the columns that it describes. @param {string} text */
-async function decode(text) {
+export async function decode(text) {
   const packed = bytesOf(text.trim());
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const raw = new Uint8Array(await new Response(stream).arrayBuffer());
@@ -34,10 +36,12 @@ function shares(bytes) {
   return Float32Array.from(bytes, (share) => share / 255);
 }
 
-class PageSource extends HeldSource {
+export class PageSource extends HeldSource {
   #flowNames;
   #args;
   #columns;
+  #runs;
+  #flows;
   #counters;
 
   /**
@@ -52,8 +56,11 @@ class PageSource extends HeldSource {
     super(head, minimap, names, { start, dur, name, row, share, laneBegin, laneEnd });
     this.#flowNames = head.flow_names;
     this.#args = head.args;
-    const { covered, iteration, flow_source: flowSource, flow_target: flowTarget, flow_name: flowName } = columns;
-    this.#columns = { covered, iteration, flowSource, flowTarget, flowName };
+    const { covered, iteration, depth, kind, run, correlation } = columns;
+    this.#columns = { covered, iteration, depth, kind, run, correlation };
+    this.#runs = head.runs;
+    const { flow_source: flowSource, flow_target: flowTarget, flow_name: flowName } = columns;
+    this.#flows = { flowSource, flowTarget, flowName };
     /** Per event: spans that it stands for; null where nothing is merged. */
     this.stands = columns.stands;
     const { counter_end: ends, counter_time: times, counter_value: values } = columns;
@@ -102,7 +109,7 @@ class PageSource extends HeldSource {
    * @returns {Links}
    */
   links(row) {
-    const { flowSource, flowTarget, flowName } = this.#columns;
+    const { flowSource, flowTarget, flowName } = this.#flows;
     /** @type {Link[]} */
     const found = [];
     let total = 0;
@@ -114,6 +121,15 @@ class PageSource extends HeldSource {
       if (place) found.push({ ...place, text: place.name, name: this.#flowNames[flowName[i]] ?? "flow", out });
     }
     return { links: found, total };
+  }
+
+  /** @param {Tree} tree */
+  searchRows(tree) {
+    const { index, info, texts, nameKind, drawnLanes } = this;
+    const { start, dur, name, row, laneBegin, laneEnd } = index;
+    const held = { ...this.#columns, texts, nameKind, kinds: info.kinds, runs: this.#runs, args: this.#args, start, dur, name, row, laneBegin, laneEnd };
+    index.markRows = matchingRows(tree, held, info.tracks);
+    return { count: index.countMarked(drawnLanes) };
   }
 
   /** @param {number[]} [rows] */

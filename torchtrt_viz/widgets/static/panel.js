@@ -2,6 +2,7 @@
 // The tooltip, the details of the selection, and the help.
 
 import { element, button } from "./dom.js";
+import { FIELDS } from "./fields.js";
 import { count, duration, percent, short, spentOn } from "./format.js";
 import { KEYS, MOUSE } from "./keys.js";
 import { clean } from "./paint.js";
@@ -150,7 +151,8 @@ export class Details {
           () => this.#selection.goTo(link),
           { class: "tv-link" },
         ),
-        ` ${duration(link.dur)}`,
+        ` ${duration(link.dur)} `,
+        button("fit both", "fit both ends of this arrow (J: of the first one)", () => this.#selection.fitBoth(link), { class: "tv-small" }),
       ),
     );
     const more = total > list.length ? [element("li", {}, `${count(total - list.length)} more`)] : [];
@@ -187,6 +189,16 @@ function sideTotals({ side, events, names, rows }) {
   );
 }
 
+/** What a search may be, by examples. @type {[string, string][]} */
+const SEARCHES = [
+  ["flash attention", "words that stand together in a name, whatever the case"],
+  ["kind:kernel stream:7", "terms that must all hold; a list is either of them: kind:memcpy,memset"],
+  ["dur>50us start:1ms..2ms", "times in ns, us, ms, s; also = != < <= >="],
+  ["name~gemm|conv", "regular expression (!~ for: not so)"],
+  ["a or not (b c)", "and, or, not, brackets"],
+  ['args."Input Dims":4096', 'an argument; double quotes hold anything: "and", name="aten::add"'],
+];
+
 /** @param {() => void} close */
 export function helpContent(close) {
   /** @type {Map<string, [string, string][]>} */
@@ -202,6 +214,11 @@ export function helpContent(close) {
     button("×", "close (Esc)", close, { class: "tv-close" }),
     ...[...groups].map(([title, rows]) => section(title, rows)),
     section("Mouse", MOUSE),
+    section("Search", SEARCHES),
+    section(
+      "Fields of a search",
+      Object.entries(FIELDS).map(([name, { meaning, choices }]) => [name, choices.length ? `${meaning}: ${choices.join(", ")}` : meaning]),
+    ),
     element(
       "p",
       { class: "tv-muted" },

@@ -2,6 +2,7 @@
 // The exported page: its timeline, its theme, and tables that sort and filter.
 
 import { openPage } from "./page.js";
+import { searchFor } from "./query.js";
 import { memoryStore } from "./store.js";
 
 /** @import { State } from "./types.js" */
@@ -88,7 +89,7 @@ if (root && data) {
         }
         const name = event.target instanceof Element && event.target.closest("[data-name]")?.getAttribute("data-name");
         if (!name) return;
-        timeline.search(name).then(() => timeline.stepMatch(true));
+        timeline.search(searchFor(name)).then(() => timeline.stepMatch(true));
         root.scrollIntoView({ block: "nearest" });
       });
     },

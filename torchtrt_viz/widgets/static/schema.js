@@ -49,6 +49,10 @@ export const MESSAGES = /** @type {const} */ ({
     lane_end: "uint32", // per lane: position after its last event
     covered: "float64", // per event: what its children take of it
     iteration: "int32", // per event: -1 for none
+    depth: "int32", // per event: nesting depth within its track, -1 for none
+    kind: "int32", // per event: its kind less that of its name
+    run: "int32", // per event: position in `runs`, -1 for none
+    correlation: "float64", // per event: -1 for none
     share: "uint8?", // per event: busy share of a block, 255 is all
     stands: "int32?", // per event: spans that it stands for
     flow_source: "float64", // per link: row where it begins

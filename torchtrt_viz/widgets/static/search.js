@@ -7,7 +7,7 @@ import { count } from "./format.js";
 /** @import { Pane } from "./pane.js" */
 /** @import { Rows } from "./rows.js" */
 /** @import { Selection } from "./selection.js" */
-/** @import { Source, Store } from "./types.js" */
+/** @import { Found, Source, Store } from "./types.js" */
 /** @import { Views } from "./views.js" */
 /** @import { Viewport } from "./viewport.js" */
 
@@ -27,6 +27,8 @@ export class Search {
   #announce;
   #text = "";
   #elsewhere = false;
+  /** How many events are marked. */
+  #found = 0;
   /** Of the marks that Python made. @type {number | undefined} */
   #version;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -81,7 +83,17 @@ export class Search {
     this.#store.set("search", text);
     const found = await answer;
     if (this.#text !== text) return;
-    this.#matches.textContent = text ? `${count(found)} ${found === 1 ? "match" : "matches"}` : "";
+    this.#views.markedAnew();
+    this.#show(found);
+  }
+
+  /** Says what was found, or what cannot be read. @param {Found} found */
+  #show({ count: found, wrong }) {
+    this.#found = found;
+    this.#input.setAttribute("aria-invalid", String(Boolean(wrong)));
+    this.#matches.classList.toggle("tv-wrong", Boolean(wrong));
+    if (wrong) this.#matches.textContent = `character ${wrong.at + 1}: expected ${wrong.expected}`;
+    else this.#matches.textContent = this.#text ? `${count(found)} ${found === 1 ? "match" : "matches"}` : "";
   }
 
   /** Something was marked without a search. @param {number} events */
@@ -89,6 +101,7 @@ export class Search {
     clearTimeout(this.#soon);
     this.#text = this.#input.value = "";
     this.#elsewhere = events > 0;
+    this.#found = events;
     this.#matches.textContent = events ? `${count(events)} highlighted` : "";
     this.#views.markedAnew();
     this.#reveal();
@@ -99,16 +112,18 @@ export class Search {
     const { value } = this.#input;
     if (first && value !== this.#text) this.find(value); // answered before the step
     const from = this.#selection.place ?? { start: forward ? this.#viewport.t0 : this.#viewport.t1, lane: -1 };
-    const place = await this.#source.step(this.#rows.searchLanes(), from.start, from.lane, forward);
-    if (!place) return this.#announce("no matches");
+    const place = await this.#source.step(this.#rows.searchLanes(), from, forward);
+    if (!place) return this.#announce(this.#input.getAttribute("aria-invalid") === "true" ? (this.#matches.textContent ?? "") : "no matches");
     await this.#selection.select(place);
     this.#navigation.show(place);
+    this.#matches.textContent = `${count(place.number)} of ${count(Math.max(this.#found, place.number))}`;
   }
 
   /** Python searched or highlighted. */
   async #follow() {
     const marks = this.#store.get("marks") ?? {};
     if (!marks.version || marks.version === this.#version) return;
+    this.#found = marks.count ?? 0;
     this.#version = marks.version;
     this.#text = marks.text ?? "";
     this.#input.value = this.#text;
@@ -122,7 +137,7 @@ export class Search {
   async #reveal() {
     const version = this.#views.marks;
     /** @param {number[]} lanes */
-    const step = (lanes) => this.#source.step(lanes, this.#viewport.t0, -1, true);
+    const step = (lanes) => this.#source.step(lanes, { start: this.#viewport.t0, lane: -1 }, true);
     if (!this.#viewport.width || (await step(this.#pane.lanesInSight(0)))) return;
     const place = await step(this.#rows.searchLanes());
     const row = place && version === this.#views.marks && this.#rows.rowOfLane(place.lane);

@@ -35,6 +35,8 @@ export class Selection {
   #chosen = null;
   /** Which choice of Python's they are. */
   #choice = 0;
+  /** Which rows they are, where the browser said so. @type {number[] | undefined} */
+  #rowsChosen;
   /** @type {Link[]} */
   #links = [];
   /** The event that the box was extended to last. @type {Place | null} */
@@ -71,6 +73,29 @@ export class Selection {
 
   get chosen() {
     return this.#chosen;
+  }
+
+  /** What is selected, as Python reads it. @returns {Selected} */
+  get state() {
+    if (this.#place) return { kind: "span", row: this.#place.row };
+    if (this.#box) return stateOf(this.#box);
+    if (this.#chosen) return { kind: "rows", version: this.#choice, count: this.#chosen.events };
+    return {};
+  }
+
+  /** Selects again what was selected before; single rows only while they are the ones that the source knows. @param {Selected} selected */
+  async restore(selected) {
+    if (selected.kind === "span") {
+      const place = await this.#source.locate(selected.row);
+      if (place) await this.#go(place, false);
+    } else if (selected.kind === "box") {
+      this.#place = this.#chosen = null;
+      this.#box = { t0: selected.t0, t1: selected.t1, lanes: new Set(selected.lanes) };
+      await this.#boxChanged();
+    } else if (selected.kind === "rows" && selected.version === this.#choice) {
+      this.#store.set("selected", selected);
+      await this.selectRows(this.#rowsChosen);
+    } else await this.select(null);
   }
 
   /** Whether anything is. */
@@ -135,10 +160,19 @@ export class Selection {
     await this.#go(place);
   }
 
-  /** @param {Place} place */
-  async #go(place) {
+  /** @param {Place} place @param {boolean} [inTime] false leaves the time in sight */
+  async #go(place, inTime = true) {
     await this.select(place);
-    this.#navigation.show(place);
+    this.#navigation.show(place, inTime);
+  }
+
+  /** Shows the selected event and the one that an arrow joins it with, both whole. @param {Link} [link] the first one */
+  fitBoth(link = this.#links.find((one) => one.out) ?? this.#links[0]) {
+    const place = this.#place;
+    if (!place || !link) return this.#announce("nothing is linked to the selection");
+    this.#navigation.showBoth(place, link);
+    const gap = Math.max(place.start, link.start) - Math.min(place.start + place.dur, link.start + link.dur);
+    this.#announce(`${place.name ?? ""} and ${link.text}, ${gap > 0 ? `${duration(gap)} apart` : "overlapping"}`);
   }
 
   /** @param {Link} link */
@@ -222,6 +256,7 @@ export class Selection {
 
   /** Selects events one by one, which the source knows. @param {number[]} [rows] where the browser says which */
   async selectRows(rows) {
+    this.#rowsChosen = rows;
     this.#place = this.#box = this.#edge = null;
     this.#links = [];
     const chosen = await this.#source.chosen(rows);

@@ -4,6 +4,7 @@
 import { Help, Labels, TracksMenu, build, dragSplitter, fillJumps, fillToolbar, status } from "./chrome.js";
 import { Coloring } from "./coloring.js";
 import { Cursor } from "./cursor.js";
+import { History } from "./history.js";
 import { Hover } from "./hover.js";
 import { onKey } from "./keys.js";
 import { Measure } from "./measure.js";
@@ -31,6 +32,7 @@ import { Views } from "./views.js";
  * @property {Cursor} cursor
  * @property {Navigation} navigation
  * @property {Selection} selection
+ * @property {History} history
  * @property {Search} search
  * @property {Measure} measure
  * @property {Coloring} coloring
@@ -48,6 +50,7 @@ export class Timeline {
   #views;
   #hover;
   #selection;
+  #history;
   #search;
   #measure;
   #coloring;
@@ -81,6 +84,7 @@ export class Timeline {
     const coloring = (this.#coloring = new Coloring(source, store));
     const painter = (this.#painter = new Painter(parts, { source, viewport, rows, pane, cursor, views, selection, hover, measure, coloring }));
 
+    const history = (this.#history = new History({ viewport, selection }));
     const menu = new TracksMenu(parts.menu, rows);
     const help = new Help(parts);
     const labels = new Labels(parts, { rows, pane, cursor, length: viewport.length });
@@ -91,11 +95,11 @@ export class Timeline {
       showStatus();
     });
     new Details(parts.panel, selection, inPython);
-    fillToolbar(parts, { viewport, selection, search, coloring, menu, help, savePicture });
+    fillToolbar(parts, { viewport, selection, history, search, coloring, menu, help, savePicture });
     fillJumps(parts.corner, { rows, navigation });
     dragSplitter(parts.splitter, pane);
     listen(parts, { viewport, pane, cursor, hover, selection, measure });
-    const keys = { viewport, rows, pane, cursor, navigation, selection, search, measure, coloring, menu, help, savePicture, announce };
+    const keys = { viewport, rows, pane, cursor, navigation, selection, history, search, measure, coloring, menu, help, savePicture, announce };
     root.addEventListener("keydown", (event) => onKey(keys, event));
     root.addEventListener("tv-show", (event) => this.show(/** @type {CustomEvent<ShowRequest>} */ (event).detail));
     for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, (event) => event.stopPropagation());
@@ -107,6 +111,7 @@ export class Timeline {
     this.#views.close();
     this.#pane.close();
     this.#coloring.close();
+    this.#history.close();
     this.source.close?.();
   }
 
@@ -270,6 +275,11 @@ export class Timeline {
     if (!zoom) return;
     const extent = timed ? { t0, t1 } : query === undefined ? this.#selection.extent : null;
     if (extent) this.#viewport.show(extent);
+  }
+
+  /** Back (-1) or forth (1) to what was in sight and selected. @param {-1 | 1} step */
+  goThrough(step) {
+    return this.#history.go(step);
   }
 
   /** @param {boolean} all */

@@ -18,6 +18,14 @@ export interface Track {
   instants: number;
   lanes: number[];
   roles: Role[];
+  /** what a search calls it; `name` is the label in the file */
+  name: string;
+  process: string | null;
+  thread: string | null;
+  stream: string | null;
+  /** -1 for none */
+  device: number;
+  rank: number;
 }
 
 export interface CounterInfo {
@@ -167,6 +175,22 @@ export interface Totals {
   rows: [string, number, number][];
 }
 
+/** What a search has found, or where it cannot be read and what should stand there. */
+export interface Found {
+  count: number;
+  wrong?: { at: number; expected: string };
+}
+
+/** A place in the order of a search. */
+export interface Spot {
+  start: number;
+  lane: number;
+  row?: number;
+}
+
+/** An event, and which of the marked ones it is, from 1 on. */
+export type Numbered = Place & { number: number };
+
 /** Events that were chosen one by one: when they are, and by name what they are. */
 export interface Chosen {
   events: number;
@@ -233,8 +257,9 @@ export interface Source {
   locate(row: number): Eventually<Place | null>;
   detail(row: number, known?: Place): Eventually<Detail>;
   links(row: number, known?: Place): Eventually<Links>;
-  search(text: string): Eventually<number>;
-  step(lanes: number[], t: number, lane: number, forward: boolean): Eventually<Place | null>;
+  search(text: string): Eventually<Found>;
+  /** the next or previous marked event from one, or from a time; `number` says the how manieth it is */
+  step(lanes: number[], from: Spot, forward: boolean): Eventually<Numbered | null>;
   totals(t0: number, t1: number, lanes: number[]): Eventually<Totals>;
   /** what was chosen one by one: `rows`, or in the kernel */
   chosen(rows?: number[]): Eventually<Chosen>;
@@ -263,7 +288,7 @@ export interface State {
   selected: Selected;
   arrangement: Partial<Layout>;
   search: string;
-  marks: { version?: number; text?: string; label?: string };
+  marks: { version?: number; text?: string; label?: string; count?: number };
   color_by: string;
   theme: string;
   height: number;
