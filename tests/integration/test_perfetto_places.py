@@ -78,6 +78,7 @@ def test_categories_of_rocm_tools(read):
         ("COPY to [0] THREAD [0] (GPU)", "memcpy", 0, None),
         ("COPY to AGENT [4] STREAM [2] (GPU)", "memcpy", 4, "2"),
         ("COPY to AGENT [0] THREAD [1] (CPU)", "memcpy", None, None),
+        ('STREAM [" 567 "] ', "kernel", None, "567"),  # as of ROCm 7
     ],
 )
 def test_rows_of_rocprofv3(name, kind, device, stream):

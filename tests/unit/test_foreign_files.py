@@ -55,11 +55,6 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     "annex": ("a.json", b"/annex/objects/SHA256E-s12--00.json\n", "git-annex pointer"),
     "annex link": ("a.json", b"../.git/annex/objects/aa/bb/SHA256E-s12--00", "git-annex pointer"),
     "rpd": ("a.rpd", database("rocpd_string", "rocpd_api", "rocpd_op"), "rpd database.*rpd2tracing"),
-    "rocpd": (
-        "a.db",
-        database("rocpd_metadata_0000a1b2c3", "rocpd_kernel_dispatch_0000a1b2c3"),
-        "rocprofv3.*rocpd convert",
-    ),
     "sqlite": ("a.db", database("people"), "an SQLite database"),
     "sqlite named as an export": ("a.sqlite", database("people"), "an SQLite database"),
     "nsys-rep": (

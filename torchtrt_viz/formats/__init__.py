@@ -33,6 +33,7 @@ FORMATS: dict[str, str] = {
     "etdump": ".etdump.reader",
     "xplane": ".xplane.reader",
     "perfetto": ".perfetto.reader",
+    "rocprof": ".rocprof.reader",
     "nsys": ".nsys.reader",
     "torchtrt": ".engine.torchtrt",
     "trex": ".engine.trex",

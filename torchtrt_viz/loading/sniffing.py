@@ -52,7 +52,7 @@ def sniff_head(head: bytes, filename: str, name: str) -> str:
         path=name,
         offset=0,
         expected="ETDump, trace-event JSON (Kineto, Chrome), Perfetto protobuf, XPlanes, exports of Nsight "
-        "Systems, "
+        "Systems, recordings of rocprofv3, "
         "TensorRT layer, profile or timing JSON, Torch-TensorRT traces, trtexec output, dumps of a Flight "
         "Recorder, or an archive or "
         "folder of those",

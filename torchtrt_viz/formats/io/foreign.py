@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from torchtrt_viz.formats.io.foreign_database import OTHER, ROCPD, RPD
+from torchtrt_viz.formats.io.foreign_database import OTHER, RPD
 from torchtrt_viz.formats.io.foreign_file import Foreign
 from torchtrt_viz.formats.io.foreign_protobuf import foreign_protobuf, is_xspace
 
@@ -50,14 +50,7 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
             in_place_of_a_trace=True,
         ),
     ),
-    (
-        r"SQLite format 3\x00[\s\S]*?rocpd_(?:metadata|info_\w+|kernel_dispatch|region|string)_?[0-9a-f]{8}",
-        ROCPD,
-    ),
-    (
-        r"SQLite format 3\x00[\s\S]*?rocpd_",
-        RPD,
-    ),
+    (r"SQLite format 3\x00(?![\s\S]*?rocpd_info_)[\s\S]*?rocpd_(?:api|op|kernelapi|copyapi)\b", RPD),
     (
         r"NVR\x00",
         Foreign(

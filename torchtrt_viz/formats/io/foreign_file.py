@@ -47,8 +47,8 @@ class Foreign:
             "not a trace",
             path=path,
             offset=0,
-            expected="a trace: ETDump, trace-event JSON, Perfetto, XPlane, Nsight Systems, TensorRT JSON or "
-            "logs",
+            expected="a trace: ETDump, trace-event JSON, Perfetto, XPlane, Nsight Systems, rocprofv3, "
+            "TensorRT JSON or logs",
             found=self.what,
             hint=self.hint,
         )

@@ -154,6 +154,7 @@ RULES: tuple[TrackRule, ...] = (
     TrackRule("rocprofv3", None, rf"COMPUTE {_AGENT} (QUEUE|STREAM) {_STREAM} \(?GPU", "gpu", "kernel"),
     TrackRule("rocprofv3", None, rf"COPY to {_AGENT} {_COPIES} \(?GPU", "gpu", "memcpy"),
     TrackRule("rocprofv3", None, rf"COPY to (\w+ )?\[\d+\] {_COPIES} \(?CPU", "gpu", "memcpy"),
+    TrackRule("rocprofv3", None, r'STREAM \[" ?(?P<stream>\d+) ?"\]', "gpu", "kernel"),
     TrackRule("rocprofv3", None, r"THREAD \d+ \(", "host", None),
     # libkineto's metadata, where somebody's filter took the categories away
     TrackRule(

@@ -1,0 +1,1 @@
+"""Recordings of ROCm's profilers: JSON of rocprofv3, and rocpd databases."""
