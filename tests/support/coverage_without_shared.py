@@ -23,7 +23,19 @@ ROOMS = ("formats", "loading", "analysis")
 LEAST = 80.0
 # Captures, serving and exports take minutes and reach no line of these rooms that the others do not.
 ABOUT = (
-    *("analysis", "catalogue", "etdump", "flight", "graphs", "hangs", "kineto", "nsys", "perfetto", "sample"),
+    *(
+        "analysis",
+        "catalogue",
+        "etdump",
+        "flight",
+        "graphs",
+        "hangs",
+        "kineto",
+        "nsys",
+        "perfetto",
+        "proton",
+        "sample",
+    ),
     *("session", "sqlite", "sums", "torchtrt", "trex", "trtexec", "xplane"),
 )
 

@@ -39,6 +39,7 @@ FORMATS: dict[str, str] = {
     "trex": ".engine.trex",
     "trtexec": ".engine.trtexec",
     "flight_recorder": ".flight_recorder.reader",
+    "proton": ".proton.reader",
     "kineto": ".kineto.reader",
 }
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.columns.by_name import CALL_TREE, FLAME_GRAPH, FOLDED_STACKS
 from torchtrt_viz.analysis.core.ancestry import nearest
+from torchtrt_viz.analysis.core.device_sums import DeviceSums, device_sums
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.groups import exact_sums
 from torchtrt_viz.analysis.core.host_threads import exclusive_times, os_threads
@@ -50,7 +51,7 @@ def call_tree(
     value
         ``host``: host time; ``gpu``: the durations of the device work that was launched, so that the tree
         shows which code the device works for. Work of graphs stands below what was recovered of their
-        capture, and that below the launch.
+        capture, and that below the launch. A profile of sums alone is a tree itself, with kernels.
     kinds
         Kinds of host spans to keep; None: all.
     by_thread
@@ -88,8 +89,15 @@ def call_tree(
     if graphs is not None:
         mask, parent, track = _through_graphs(trace, graphs, mask, parent, track, kinds)
         rows = np.flatnonzero(mask)
+    sums = device_sums(trace) if value == "gpu" else None
+    if sums is not None:
+        mask, parent, rows = _through_sums(trace, sums, mask, parent, kinds)
     node_of, nodes = _merge(trace, rows, parent, track, by_thread, by_step)
-    if value == "host":
+    if sums is not None:
+        self_ns = exact_sums(node_of[rows], sums.own[rows], len(nodes))
+        stated = np.where(sums.calls[rows] >= 0, sums.calls[rows], 1)
+        nodes["calls"] = exact_sums(node_of[rows], stated, len(nodes))
+    elif value == "host":
         self_ns = exact_sums(node_of[rows], own[rows], len(nodes))
     else:
         self_ns = _launched(trace, node_of, parent, mask, len(nodes))
@@ -112,6 +120,16 @@ def _through_graphs(
     out = np.where(wanted, np.where(above >= 0, above, host), parent)
     lane = np.where(wanted & (launch >= 0), track[launch], track)
     return mask | wanted, out, lane
+
+
+def _through_sums(
+    trace: TraceData, sums: DeviceSums, mask: NDArray[np.bool_], parent: Ints, kinds: Iterable[str] | None
+) -> tuple[NDArray[np.bool_], Ints, Ints]:
+    """Add the nodes of a profile of sums, kernels among them: rows of the tree, and their parents."""
+    wanted = sums.rows if kinds is None else sums.rows & (sums.work | among(trace.spans["kind"], kinds))
+    above = nearest(trace.spans["parent"].to_numpy(), wanted)
+    out = mask | wanted
+    return out, np.where(wanted, above, parent), np.flatnonzero(out)
 
 
 def _merge(

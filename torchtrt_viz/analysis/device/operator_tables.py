@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.columns.by_name import KERNELS, OPERATORS
 from torchtrt_viz.analysis.core.ancestry import nearest, recursive
 from torchtrt_viz.analysis.core.attributes import attribute
+from torchtrt_viz.analysis.core.device_sums import device_sums
 from torchtrt_viz.analysis.core.device_work import CLASSES, DeviceWork, device_label, device_work
 from torchtrt_viz.analysis.core.groups import Groups, exact_sums
 from torchtrt_viz.analysis.core.host_threads import host_nesting
@@ -24,10 +25,11 @@ from torchtrt_viz.analysis.core.links import (
     operator_rows,
     operators_of,
 )
-from torchtrt_viz.analysis.core.masks import codes
+from torchtrt_viz.analysis.core.masks import among, codes
 from torchtrt_viz.analysis.core.recovered import Recovered, recovered
 from torchtrt_viz.analysis.core.stated import stated
 from torchtrt_viz.analysis.core.tables import duration_columns, floats, integers, order, percent
+from torchtrt_viz.analysis.device.summed_tables import summed_kernels
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.graph_rows import MATCHES
@@ -76,7 +78,8 @@ def operators(
         Only measured spans on the host count as calls. Operators that were recovered for the launches of
         graphs (:func:`torchtrt_viz.analysis.graphs`) are rows too, with their work on the device, and with
         calls on the host only where they were called outside graphs as well; so are operators that the
-        recording itself states for the device's work (XLA's programs). An empty trace gives an empty
+        recording itself states for the device's work (XLA's programs), and scopes of a profile that holds
+        sums alone (Proton's trees). An empty trace gives an empty
         frame. ``attrs`` says how
         much of the device's time these operators explain: ``device_ns`` (durations of all device work),
         ``device_unexplained_ns`` (of work that none of them launched, as far as the trace tells),
@@ -95,6 +98,9 @@ def operators(
     spans = trace.spans
     mask = operator_rows(trace, kinds)
     graphs = recovered(trace)
+    sums = device_sums(trace)
+    if sums is not None:
+        mask = mask | (sums.rows & among(spans["kind"], kinds))
     rows = np.flatnonzero(mask)
     columns: dict[str, Any] = {"name": spans["name"].array[rows]}
     for name in by:
@@ -102,13 +108,18 @@ def operators(
     groups = Groups.by(columns)
     dur = spans["dur_ns"].to_numpy()[rows]
 
-    above = nearest(calling_parent(trace), mask)
+    parent = calling_parent(trace)
+    if sums is not None:
+        parent = np.where(sums.rows, spans["parent"].to_numpy(), parent)
+    above = nearest(parent, mask)
     code = np.full(len(spans), -1, np.int64)
     code[rows] = groups.codes
     called = np.ones(len(rows), bool) if graphs is None else ~graphs.rows[rows]
     named = stated(trace)
     if named is not None:
         called &= ~named.rows[rows]
+    if sums is not None:
+        called &= ~sums.rows[rows]
     on_host = Groups(groups.codes[called], groups.labels)
     nested = recursive(rows[called], above, code)
 
@@ -132,7 +143,8 @@ def operators(
         device_graph_ns=in_graphs,
     )
     ties: tuple[str, ...] = ("name",)
-    if (graphs is not None or named is not None) and sort in ("calls", "self_ns", "total_ns"):
+    elsewhere = (graphs, named, sums)
+    if any(each is not None for each in elsewhere) and sort in ("calls", "self_ns", "total_ns"):
         # by host time alone what never ran on the host would stand in the order of names
         frame = frame.sort_values(["device_total_ns", "name"], ascending=[False, True], kind="stable")
         ties = ()
@@ -184,13 +196,19 @@ def _device_sums(
     """
     work = device_work(trace)
     graphs = recovered(trace)
-    if len(work) == 0:
+    sums = device_sums(trace)
+    if sums is not None:
+        at = np.flatnonzero(sums.work)
+        owner, dur = above[at], sums.own[at]
+        coverage = _coverage(int(dur.sum()), int(dur[owner < 0].sum()))
+    elif len(work) == 0:
         none = integers(np.zeros(size), False)
         return none, none.copy(), none.copy(), _coverage(None, None)
-    owner = operators_of(trace, launches(trace, work), is_operator)
+    else:
+        owner, dur = operators_of(trace, launches(trace, work), is_operator), work.dur
+        coverage = _coverage_of(work, owner)
     known = owner >= 0
-    coverage = _coverage_of(work, owner)
-    dur, owner = work.dur[known], owner[known]
+    dur, owner = dur[known], owner[known]
     direct = exact_sums(code[owner], dur, size)
     in_graphs = integers(np.zeros(size), False)
     if graphs is not None:
@@ -224,7 +242,8 @@ def kernels(
     """Device work by name: kernels, copies, fills and collectives.
 
     Where an engine was timed on the device and no kernel was recorded inside, its phases (or else its layers)
-    are the work.
+    are the work. Of a profile that holds sums over all executions (Proton's trees) the sums are, and what
+    they do not tell is missing.
 
     Parameters
     ----------
@@ -248,6 +267,9 @@ def kernels(
     """
     by = (by,) if isinstance(by, str) else tuple(by)
     work = device_work(trace)
+    sums = device_sums(trace)
+    if sums is not None:
+        return summed_kernels(trace, sums, by, sort, top)
     found = launches(trace, work)
     spans = trace.spans
     columns: dict[str, Any] = {
@@ -264,8 +286,8 @@ def kernels(
         total_pct=percent(stats["total_ns"]),
         mean_ns=stats["mean_ns"],
         median_ns=stats["median_ns"],
-        min_ns=stats["min_ns"],
-        max_ns=stats["max_ns"],
+        min_ns=integers(stats["min_ns"]),
+        max_ns=integers(stats["max_ns"]),
         std_ns=floats(groups.std(work.dur)),
         launch_rows=groups.count(found.host >= 0),
     )

@@ -58,6 +58,13 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
             "It holds metrics of single kernels and no timeline: open it in Nsight Compute",
         ),
     ),
+    (
+        r"\x92\x83\xa5frame",
+        Foreign(
+            "a tree of Triton's Proton as MessagePack",
+            "Write it as JSON: proton.finalize(session, output_format='hatchet')",
+        ),
+    ),
     (r"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file", _NO_TRACE, False)),
     (r"\x93NUMPY", Foreign("a NumPy array", _NO_TRACE, False)),
     (
