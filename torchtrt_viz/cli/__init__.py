@@ -11,6 +11,7 @@ from importlib import import_module
 
 import click
 
+from torchtrt_viz.cli.json_mode import asked_for_json, write_failure
 from torchtrt_viz.cli.streams import PIPE_CLOSED, any_locale, detach, say
 from torchtrt_viz.errors import TorchTrtVizError
 
@@ -97,7 +98,10 @@ def _run(arguments: list[str] | None) -> int:
         status = ended.code if isinstance(ended.code, int) or ended.code is None else 1
     except click.ClickException as error:
         any_locale()
-        error.show(sys.stderr)
+        if asked_for_json(arguments):
+            write_failure(error, arguments)
+        else:
+            error.show(sys.stderr)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         say("trtprofile: interrupted", err=True)

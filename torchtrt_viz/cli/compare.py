@@ -11,9 +11,14 @@ import click
 
 import torchtrt_viz as tv
 from torchtrt_viz.cli.destination import agreed
+from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.output import heading, print_frame, print_text
 from torchtrt_viz.cli.streams import STDOUT, say, write_to_stdout
 from torchtrt_viz.errors import TorchTrtVizError
+from torchtrt_viz.evidence.envelope import Evidence
+from torchtrt_viz.evidence.expressions import loading
+from torchtrt_viz.evidence.sheets import sheet
+from torchtrt_viz.evidence.sources import source_of, warnings_of
 from torchtrt_viz.report.table import write_table
 
 if TYPE_CHECKING:
@@ -72,6 +77,7 @@ class Percent(click.ParamType[float]):
     help="Also write the whole table (csv, parquet, xlsx, md); - writes it to standard output instead.",
 )
 @click.option("--to", type=click.Choice(list(ENDINGS)), help="What -o writes; default: as it ends, or csv.")
+@json_option
 def command(
     before: str,
     after: str,
@@ -81,7 +87,8 @@ def command(
     limit: int,
     output: Path | None,
     to: str | None,
-) -> None:
+    asked: Asked | None,
+) -> Evidence | None:
     """Compare BEFORE and AFTER, two captures of the same program.
 
     A verdict respects the noise within the runs: capture ten or more iterations of each.
@@ -107,6 +114,8 @@ def command(
             raise TorchTrtVizError(f"{path} holds several ranks: compare one rank's files")
         traces.append(loaded)
     table = compare(traces[0], traces[1], min_change_pct=min_change)
+    if asked is not None:
+        return _evidence((before, after), traces, table, min_change, fail_on, output, asked)
     if output == STDOUT:
         write_to_stdout(ENDINGS[to][0], partial(write_table, table, name="compare"))
     else:
@@ -117,6 +126,40 @@ def command(
     if status:
         say(why, err=True)
         sys.exit(status)
+    return None
+
+
+def _evidence(
+    paths: tuple[str, str],
+    traces: list[tv.Trace],
+    table: pd.DataFrame,
+    min_change: float,
+    fail_on: float | None,
+    output: Path | None,
+    asked: Asked,
+) -> Evidence:
+    """Return the whole comparison, and what it comes to."""
+    # slow to import: it needs pandas
+    from torchtrt_viz.analysis.runs.comparison import outcome
+
+    loads = [loading([path]) for path in paths]
+    status, why = ending(table, fail_on)
+    found = Evidence("compare", asked.arguments, status=status)
+    found.sources = [source_of(trace, load) for trace, load in zip(traces, loads, strict=True)]
+    found.warnings = warnings_of(*traces)
+    expression = f"tv.analysis.compare({', '.join(loads)}, min_change_pct={min_change!r})"
+    found.tables = [sheet("compare", table, "What changed", expression)]
+    found.facts = {
+        "outcome": outcome(table),
+        "why": why or None,
+        "verdicts": table["verdict"].value_counts().to_dict(),
+        "program_coverage_pct": table.attrs["program_coverage_pct"],
+    }
+    if output == STDOUT:
+        raise click.UsageError("--json takes standard output: name a file with -o")
+    if output is not None:
+        found.wrote("table", write_table(table, output, name="compare"))
+    return found
 
 
 def _print(table: pd.DataFrame, everything: bool, limit: int, limit_pct: float) -> None:

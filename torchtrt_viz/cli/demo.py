@@ -6,8 +6,13 @@ from pathlib import Path
 
 import click
 
+from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
 from torchtrt_viz.cli.streams import say
+from torchtrt_viz.evidence.envelope import Evidence
+from torchtrt_viz.evidence.expressions import loading
+from torchtrt_viz.evidence.sheets import trace_sheets
+from torchtrt_viz.evidence.sources import source_of, warnings_of
 from torchtrt_viz.examples.demo import run_demo
 from torchtrt_viz.report.table import write_table
 
@@ -31,7 +36,8 @@ from torchtrt_viz.report.table import write_table
     type=click.Choice(["delegate", "phases", "layers"]),
     help="Detail of the capture.",
 )
-def command(output: Path, runs: int, level: str) -> None:
+@json_option
+def command(output: Path, runs: int, level: str, asked: Asked | None) -> Evidence | None:
     """Export a small real network, run it under the profiler, and write every kind of output.
 
     The network has a convolution stem, attention, and a tail that TensorRTBackend does not take, so that one
@@ -54,6 +60,16 @@ def command(output: Path, runs: int, level: str) -> None:
         "report": output / "report.html",
         "perfetto": output / "demo.pftrace",
     }
+    if asked is not None:
+        expression = loading([result.files["capture"]])
+        found = Evidence("demo", asked.arguments, [source_of(trace, expression)])
+        for what, path in written.items():
+            found.wrote(what, path)
+        names = ("summary", "operators", "delegates", "phases", "layers", "questions")
+        found.tables = trace_sheets(trace, expression, names)
+        found.facts = {"max_error_against_eager": result.max_error}
+        found.warnings = warnings_of(trace)
+        return found
     heading("What the capture holds")
     print_frame(trace.summary(), table="summary")
     heading("Operators (host time, self time first)")
@@ -70,3 +86,4 @@ def command(output: Path, runs: int, level: str) -> None:
     for what, path in written.items():
         console().print(f"  {what:<10} {path}", markup=False, highlight=False)
     say(f"\nopen {output / 'report.html'} in a browser; load the rest with torchtrt_viz.load(...)")
+    return None

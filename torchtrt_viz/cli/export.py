@@ -10,11 +10,14 @@ import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.cli.destination import agreed
 from torchtrt_viz.cli.graph_captures import graph_captures
+from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.streams import STDOUT, say, write_to_stdout
-from torchtrt_viz.model.schema import EVENTS
+from torchtrt_viz.evidence.envelope import Evidence
+from torchtrt_viz.evidence.expressions import loading
+from torchtrt_viz.evidence.sheets import EVENT_FRAMES
+from torchtrt_viz.evidence.sources import source_of, warnings_of
 from torchtrt_viz.report.table import write_table
 
-EVENT_FRAMES = tuple(schema.name for schema in EVENTS)
 ENDINGS: dict[str, tuple[str, ...]] = {
     "csv": (".csv",),
     "parquet": (".parquet",),
@@ -45,6 +48,7 @@ ENDINGS: dict[str, tuple[str, ...]] = {
 @click.option("--etrecord", type=click.Path(), help="ETRecord of the program that wrote an ETDump.")
 @graph_captures
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@json_option
 def command(
     path: str,
     to: str | None,
@@ -53,7 +57,8 @@ def command(
     etrecord: str | None,
     graphs: tuple[str, ...],
     force: bool,
-) -> None:
+    asked: Asked | None,
+) -> Evidence | None:
     """Write PATH's tables (csv, parquet, xlsx, markdown) or its timeline (html, perfetto).
 
     What -o ends in and --to have to agree; one of them is enough.
@@ -78,8 +83,10 @@ def command(
         return write_table(frame() if callable(frame) else frame, target, name=table)
 
     if output == STDOUT:
+        if asked is not None:
+            raise click.UsageError("--json takes standard output: name a file with -o")
         write_to_stdout(ENDINGS[to][0], write)
-        return
+        return None
     if output is None:
         stem = Path(path).name.split(".")[0] or "trace"
         name = stem if views else f"{stem}.{table}"
@@ -87,4 +94,12 @@ def command(
     if output.exists() and not force:
         raise click.ClickException(f"{output} exists; --force overwrites it")
     write(output)
+    if asked is not None:
+        expression = loading([path], etrecord=etrecord, graphs=list(graphs))
+        found = Evidence("export", asked.arguments, [source_of(loaded, expression)])
+        found.wrote(to, output)
+        found.facts["table"] = None if views else table
+        found.warnings = warnings_of(loaded)
+        return found
     say(f"wrote {output} ({output.stat().st_size:,} bytes)")
+    return None

@@ -13,9 +13,14 @@ import click
 import torchtrt_viz as tv
 from torchtrt_viz.cli.destination import agreed
 from torchtrt_viz.cli.graph_captures import graph_captures
+from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.rank_progress import reading_ranks
 from torchtrt_viz.cli.streams import STDOUT, say, write_to_stdout
 from torchtrt_viz.errors import MissingDependencyError
+from torchtrt_viz.evidence.envelope import Evidence
+from torchtrt_viz.evidence.expressions import loading
+from torchtrt_viz.evidence.sheets import session_sheets, sheet, trace_sheets
+from torchtrt_viz.evidence.sources import source_of, warnings_of
 from torchtrt_viz.report.columns import one_line
 from torchtrt_viz.report.session_facts import not_here, not_whole
 
@@ -57,6 +62,7 @@ from torchtrt_viz.report.session_facts import not_here, not_whole
     type=click.IntRange(1),
     help="Read a session's ranks in so many processes (extra: cluster).",
 )
+@json_option
 def command(
     paths: tuple[str, ...],
     output: Path | None,
@@ -68,7 +74,8 @@ def command(
     timelines: int,
     align: str | None,
     workers: int | None,
-) -> None:
+    asked: Asked | None,
+) -> Evidence | None:
     """Write the report of PATHS as one page that opens offline.
 
     A trace, a folder of one capture, or a session of many ranks (a folder, an archive, several files). The
@@ -90,12 +97,31 @@ def command(
         write = partial(loaded.to_html, title=title)
     else:
         options = {"title": title, "ranks": ranks or None, "timelines": timelines, "align": align}
-        write = partial(_session, loaded, workers, options, quiet=output == STDOUT)
+        write = partial(_session, loaded, workers, options, quiet=output == STDOUT or asked is not None)
     if output == STDOUT:
+        if asked is not None:
+            raise click.UsageError("--json takes standard output: name a file with -o")
         write_to_stdout(".html", write)
-        return
+        return None
     write(output)
+    if asked is not None:
+        return _evidence(loaded, output, loading(paths, etrecord=etrecord, graphs=list(graphs)), asked)
     say(f"wrote {output} ({output.stat().st_size:,} bytes)")
+    return None
+
+
+def _evidence(loaded: tv.Trace | tv.Session, output: Path, expression: str, asked: Asked) -> Evidence:
+    """Return what the report is about: what was written, and what stands out."""
+    found = Evidence("report", asked.arguments, [source_of(loaded, expression)])
+    found.wrote("html", output)
+    found.warnings = warnings_of(loaded)
+    if isinstance(loaded, tv.Trace):
+        found.tables = trace_sheets(loaded, expression, ("explain",))
+    elif bool((loaded.ranks["state"] == "ok").any()):
+        found.tables = session_sheets(loaded, expression, ("explain",))
+    else:
+        found.tables = [sheet("session.ranks", loaded.ranks, "Ranks", f"{expression}.ranks")]
+    return found
 
 
 def _session(

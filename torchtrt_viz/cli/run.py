@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,22 @@ import click
 
 from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.aot.package import load_package
+from torchtrt_viz.capture.columns import CAPTURE_SUMMARY
 from torchtrt_viz.capture.options import options_table
+from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
 from torchtrt_viz.cli.streams import say
 from torchtrt_viz.errors import CaptureError, OptionError
+from torchtrt_viz.evidence.envelope import Evidence, Sheet
+from torchtrt_viz.evidence.expressions import loading
+from torchtrt_viz.evidence.sheets import trace_sheets
+from torchtrt_viz.evidence.sources import source_of, warnings_of
 
 if TYPE_CHECKING:
     from torchtrt_viz.captures import Capture
 
 
-def _capture_options(function: Callable[..., None]) -> Callable[..., None]:
+def _capture_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of profile() and the magics, from their shared table."""
     for option in reversed(list(options_table())):
         if option.kind == "flag":
@@ -59,6 +66,7 @@ def _capture_options(function: Callable[..., None]) -> Callable[..., None]:
     "random numbers of the recorded shapes.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an earlier capture in the output folder.")
+@json_option
 @_capture_options
 @click.argument("program", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -71,8 +79,9 @@ def command(
     force: bool,
     program: Path,
     arguments: tuple[str, ...],
+    asked: Asked | None,
     **options: Any,
-) -> None:
+) -> Evidence | None:
     """Run PROGRAM under the profiler: an ExecuTorch .pte, an AOTInductor .pt2, or a Python script.
 
     ARGUMENTS are passed to a script. Options of this command come before PROGRAM.
@@ -98,16 +107,38 @@ def command(
         capture = _script(program, arguments, given)
     else:
         raise OptionError("program", str(program), "a .pte, a .pt2 or a .py")
+    if asked is not None:
+        return _evidence(capture, output, force, asked)
     _show(capture)
     if output is not None:
         say(f"\nkept in {capture.save(output, force=force)}; load it with torchtrt_viz.load({str(output)!r})")
+    return None
+
+
+def _evidence(capture: Capture, output: Path | None, force: bool, asked: Asked) -> Evidence:
+    """Return what the capture holds; what is not kept has no expression that makes it again."""
+    trace = capture.trace
+    kept = None if output is None else capture.save(output, force=force)
+    expression = "" if kept is None else loading([kept])
+    found = Evidence("run", asked.arguments, [source_of(trace, expression)])
+    found.warnings = warnings_of(trace)
+    summary = capture.summary()
+    found.tables = [Sheet("capture.summary", summary, CAPTURE_SUMMARY, "The capture")]
+    names = [name for name in ("operators", "delegates", "phases", "layers") if len(TABLES[name](trace))]
+    found.tables += trace_sheets(trace, expression, [*names, "questions"])
+    if kept is None:
+        found.tables = [replace(table, expression=None) for table in found.tables]
+        found.sources[0]["expression"] = None
+    else:
+        found.wrote("capture", kept)
+    return found
 
 
 def _show(capture: Capture) -> None:
     trace = capture.trace
     print_warnings(trace.meta["warnings"])
     heading("The capture")
-    print_frame(capture.summary(), table="summary", limit=None)
+    print_frame(capture.summary(), limit=None, columns=("item", "value", "unit", "note"))
     for name in ("operators", "delegates", "phases", "layers"):
         frame = TABLES[name](trace)
         if len(frame):

@@ -7,9 +7,14 @@ from pathlib import Path
 import click
 
 import torchtrt_viz as tv
+from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.output import RANK_COLUMNS, heading, print_frame
 from torchtrt_viz.cli.streams import say
 from torchtrt_viz.errors import MissingDependencyError
+from torchtrt_viz.evidence.envelope import Evidence
+from torchtrt_viz.evidence.expressions import loading
+from torchtrt_viz.evidence.sheets import session_sheets
+from torchtrt_viz.evidence.sources import source_of, warnings_of
 
 
 @click.command("serve-demo")
@@ -31,6 +36,7 @@ from torchtrt_viz.errors import MissingDependencyError
     "--http", "port", type=click.IntRange(0, 65535), help="Serve on, with the profiling routes on this port."
 )
 @click.option("--token", help="Bearer token for the routes.")
+@json_option
 def command(
     output: Path,
     prefill: int,
@@ -39,7 +45,8 @@ def command(
     scheduled: bool,
     port: int | None,
     token: str | None,
-) -> None:
+    asked: Asked | None,
+) -> Evidence | None:
     """Run the example engine: prefill and decode workers on the CPU, one profile per worker.
 
     The workers exchange key-value caches over gloo; every rank's recording is parsed, packed, verified and
@@ -61,13 +68,21 @@ def command(
         token=token,
         echo=say,
     )
-    if port is not None:
-        return
+    if port is not None and asked is None:
+        return None
     session = tv.load(folder)
     assert isinstance(session, tv.Session)
+    if asked is not None:
+        expression = loading([folder])
+        found = Evidence("serve-demo", asked.arguments, [source_of(session, expression)])
+        found.wrote("session", folder)
+        found.tables = session_sheets(session, expression, ("operators",))
+        found.warnings = warnings_of(session)
+        return found
     say(repr(session))
     heading("Ranks")
     print_frame(session.ranks, table="session.ranks", columns=RANK_COLUMNS)
     heading("Operators over the ranks (host time, ns)")
     print_frame(session.operators(), table="session.operators", limit=10)
     say(f"\nload it with torchtrt_viz.load({str(folder)!r}), or: trtprofile report {folder}")
+    return None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 import torchtrt_viz as tv
 from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
 from torchtrt_viz.cli.graph_captures import graph_captures
+from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.output import (
     RANK_COLUMNS,
     console,
@@ -20,6 +22,10 @@ from torchtrt_viz.cli.output import (
 )
 from torchtrt_viz.cli.rank_progress import reading_ranks
 from torchtrt_viz.cli.streams import say
+from torchtrt_viz.evidence.envelope import Evidence
+from torchtrt_viz.evidence.expressions import loading
+from torchtrt_viz.evidence.sheets import EVENT_FRAMES, session_sheets, table_of, title_of, trace_sheets
+from torchtrt_viz.evidence.sources import source_of, warnings_of
 from torchtrt_viz.report.columns import one_line
 
 if TYPE_CHECKING:
@@ -38,7 +44,7 @@ TABLES = shown_in("terminal")
     "--table",
     "tables",
     multiple=True,
-    type=click.Choice(list(dict.fromkeys((*TABLES, *SESSION_TABLES)))),
+    type=click.Choice(list(dict.fromkeys((*TABLES, *SESSION_TABLES, *EVENT_FRAMES)))),
     help="Show this table (repeatable).",
 )
 @click.option("--timeline", is_flag=True, help="Draw the tracks over time, host and GPU apart.")
@@ -46,6 +52,7 @@ TABLES = shown_in("terminal")
 @click.option("--wide", is_flag=True, help="Shorten no names, leave out no columns.")
 @click.option("--format", "format_", help="Read as this format instead of telling it by the content.")
 @click.option("--strict", is_flag=True, help="Fail at the first damage instead of loading what is whole.")
+@json_option
 def command(
     paths: tuple[str, ...],
     etrecord: str | None,
@@ -56,8 +63,12 @@ def command(
     wide: bool,
     format_: str | None,
     strict: bool,
-) -> None:
-    """Print what PATHS (a trace, an archive, a folder, several files) hold."""
+    asked: Asked | None,
+) -> Evidence | None:
+    """Print what PATHS (a trace, an archive, a folder, several files) hold.
+
+    With --json, tables are whole unless --limit or --budget is given.
+    """
     # slow to import: it needs numpy
     from torchtrt_viz.trace import Trace
 
@@ -68,15 +79,27 @@ def command(
         format=format_,
         strict=strict,
     )
+    if asked is not None:
+        given = click.get_current_context().get_parameter_source("limit")
+        rows = limit if given is ParameterSource.COMMANDLINE else None
+        expression = loading(paths, format=format_, etrecord=etrecord, graphs=list(graphs), strict=strict)
+        found = Evidence("show", asked.arguments, [source_of(loaded, expression)])
+        found.warnings = warnings_of(loaded)
+        if isinstance(loaded, Trace):
+            found.tables = trace_sheets(loaded, expression, _chosen(tables), rows=rows)
+        else:
+            found.tables = session_sheets(loaded, expression, _over_ranks(tables), rows=rows)
+        return found
     say(one_line(repr(loaded)))
     if timeline:
         _show_timeline(loaded)
         if not tables:
-            return
+            return None
     if isinstance(loaded, Trace):
         _show_trace(loaded, tables, limit, wide)
     else:
         _show_session(loaded, tables, limit, wide)
+    return None
 
 
 def _show_timeline(loaded: tv.Trace | tv.Session) -> None:
@@ -88,24 +111,22 @@ def _show_timeline(loaded: tv.Trace | tv.Session) -> None:
 
 
 def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool) -> None:
-    unknown = [name for name in tables if name not in TABLES]
-    if unknown:
-        raise click.ClickException(f"{', '.join(unknown)}: only for a session of several ranks")
+    chosen = _chosen(tables)
     print_warnings(trace.meta["warnings"])
     # slow to import: it needs pandas
     from torchtrt_viz.cli.verdict import print_verdict, tables_behind
 
-    if not tables or "verdict" in tables:
+    if not chosen or "verdict" in chosen:
         print_verdict(trace)
-    for name in tables or tables_behind(trace):
+    for name in chosen or tables_behind(trace):
         if name == "verdict":
             continue
-        frame = TABLES[name](trace)
+        frame = table_of(trace, name)
         if len(frame) == 0:
             if tables:
                 heading(f"{name}: nothing of it was recorded")
             continue
-        heading(f"{name}: {TABLES[name].title}")
+        heading(f"{name}: {title_of(name)}")
         if name == "questions":
             print_questions(frame)
         elif name == "explain":
@@ -117,12 +138,7 @@ def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool
 
 
 def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int, wide: bool) -> None:
-    unknown = [name for name in tables if name not in SESSION_TABLES and name != "explain"]
-    if unknown:
-        raise click.ClickException(
-            f"{', '.join(unknown)}: only for one rank's trace; over ranks there are "
-            f"{', '.join(['explain', *SESSION_TABLES])}"
-        )
+    tables = _over_ranks(tables)
     # slow to import: it needs numpy
     from torchtrt_viz.report.hangs_section import hangs_table
 
@@ -145,6 +161,25 @@ def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int, wide
                 if table.brief and not wide:
                     shown = shown[[column for column in table.brief if column in shown]]
                 print_frame(shown, table=f"session.{name}", entry=table, limit=limit, wide=wide)
+
+
+def _chosen(tables: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tables that were asked for, if a trace has them."""
+    unknown = [name for name in tables if name not in TABLES and name not in EVENT_FRAMES]
+    if unknown:
+        raise click.ClickException(f"{', '.join(unknown)}: only for a session of several ranks")
+    return tables
+
+
+def _over_ranks(tables: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the tables that were asked for, if a session has them."""
+    unknown = [name for name in tables if name not in SESSION_TABLES and name != "explain"]
+    if unknown:
+        raise click.ClickException(
+            f"{', '.join(unknown)}: only for one rank's trace; over ranks there are "
+            f"{', '.join(['explain', *SESSION_TABLES])}"
+        )
+    return tables
 
 
 def _print_findings(frame: pd.DataFrame) -> None:

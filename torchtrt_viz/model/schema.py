@@ -83,6 +83,7 @@ class Column:
     when a loader does not give it; ``title`` is written over the column where people read it, when the name
     does not say enough. ``optional`` columns are nullable integers that loaders may give as an array or a
     number, -1 where there is none. ``derived`` columns follow from others: `Trace` adds them, loaders do not.
+    ``modeled`` ones hold what nobody observed, and is known from elsewhere (the capture of a graph).
     """
 
     name: str
@@ -94,6 +95,7 @@ class Column:
     title: str = ""
     optional: bool = False
     derived: bool = False
+    modeled: bool = False
 
     def fits(self, dtype: Any) -> bool:
         """Whether a column of this pandas dtype is as documented."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchtrt_viz.analysis.columns.sorts import count, ns, percent, text
+from torchtrt_viz.analysis.columns.sorts import count, modeled, ns, percent, text
 from torchtrt_viz.model.schema import FrameSchema
 
 __all__ = [
@@ -27,11 +27,13 @@ OPERATORS = FrameSchema(
             "nested_calls",
             "of these, calls inside another call of the same row on the same thread (recursion)",
         ),
-        count(
-            "graph_calls",
-            "number of calls that launches of graphs replayed, as the graphs' capture tells: they ran on the "
-            "device and not on the host; NA where nothing was recovered of a capture",
-            "Int64",
+        modeled(
+            count(
+                "graph_calls",
+                "number of calls that launches of graphs replayed, as the graphs' capture tells: they ran on "
+                "the device and not on the host; NA where nothing was recovered of a capture",
+                "Int64",
+            )
         ),
         ns(
             "total_ns",
@@ -65,11 +67,13 @@ OPERATORS = FrameSchema(
             "Int64",
             title="GPU work launched",
         ),
-        ns(
-            "device_graph_ns",
-            "the part of device_self_ns that launches of graphs ran; NA where nothing was recovered",
-            "Int64",
-            title="GPU work in graphs",
+        modeled(
+            ns(
+                "device_graph_ns",
+                "the part of device_self_ns that launches of graphs ran; NA where nothing was recovered",
+                "Int64",
+                title="GPU work in graphs",
+            )
         ),
     ),
     "one row per operator on the host, by name",

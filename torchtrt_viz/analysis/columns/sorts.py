@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torchtrt_viz.model.schema import Column
 
-__all__ = ["DEVICE", "STREAM", "amount", "count", "ns", "number", "percent", "rate", "text"]
+__all__ = ["DEVICE", "STREAM", "amount", "count", "modeled", "ns", "number", "percent", "rate", "text"]
 
 
 def ns(name: str, meaning: str, dtype: str = "int64", title: str = "") -> Column:
@@ -40,6 +42,11 @@ def number(name: str, meaning: str, dtype: str = "Float64", title: str = "") -> 
 def text(name: str, meaning: str, title: str = "") -> Column:
     """Return a column of strings."""
     return Column(name, "text", meaning, title=title)
+
+
+def modeled(column: Column) -> Column:
+    """Return a column of what nobody observed in the trace itself."""
+    return replace(column, modeled=True)
 
 
 DEVICE = count("device", "device index; NA where the trace does not say", "Int64")
