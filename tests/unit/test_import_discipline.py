@@ -134,7 +134,10 @@ def test_help_imports_no_numbers(command: str, steps: dict):
 
 def test_the_help_of_the_command_line_imports_no_command(steps: dict):
     ours = {name for name in steps["helps"][""] if name.startswith("torchtrt_viz")}
-    assert ours == {"torchtrt_viz", *(f"torchtrt_viz.{name}" for name in ("cli", "cli.streams", "errors"))}
+    assert ours == {
+        "torchtrt_viz",
+        *(f"torchtrt_viz.{name}" for name in ("cli", "cli.json_mode", "cli.streams", "errors")),
+    }
     assert "rich" not in packages(steps["helps"][""])
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 from torchtrt_viz.analysis.catalogue import FRAMES, SESSION_TABLES, TABLES, shown_in
 from torchtrt_viz.evidence.envelope import Sheet
 from torchtrt_viz.model.schema import EVENTS
-from torchtrt_viz.model.session_data import SessionData
-from torchtrt_viz.model.trace_data import TraceData
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from torchtrt_viz.model.session_data import SessionData
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["EVENT_FRAMES", "session_sheets", "sheet", "table_of", "title_of", "trace_sheets"]
 

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from torchtrt_viz.model.repair import Repair
-from torchtrt_viz.model.session_data import SessionData
-from torchtrt_viz.model.trace_data import TraceData
+
+if TYPE_CHECKING:
+    from torchtrt_viz.model.session_data import SessionData
+    from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["source_of", "warnings_of"]
 
 
 def source_of(loaded: TraceData | SessionData, expression: str) -> dict[str, Any]:
     """Return what is known of a trace or session: files, format, clock, and what became of what they hold."""
-    meta = loaded.meta
+    meta: dict[str, Any] = loaded.meta
+    several = meta["format"] == "session"
     found: dict[str, Any] = {
-        "kind": "session" if isinstance(loaded, SessionData) else "trace",
+        "kind": "session" if several else "trace",
         "files": [str(path) for path in meta["sources"]],
         "format": meta["format"],
         "expression": expression,
         "accounting": _accounting(meta.get("accounting")),
         "warnings": len(meta["warnings"]),
     }
-    if isinstance(loaded, SessionData):
-        return {**found, "recordings": len(loaded)}
+    if several:
+        return {**found, "recordings": len(cast("SessionData", loaded))}
+    trace = cast("TraceData", loaded)
     return {
         **found,
         "rank": meta["rank"],
         "synthetic": bool(meta["synthetic"]),
         "base_ns": meta["base_ns"],
         "clock": meta["clock"],
-        "duration_ns": loaded.duration_ns,
-        "spans": len(loaded.spans),
+        "duration_ns": trace.duration_ns,
+        "spans": len(trace.spans),
     }
 
 
