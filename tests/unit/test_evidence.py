@@ -225,6 +225,11 @@ def test_show_says_what_the_file_holds_with_units_and_the_python_behind_it(event
         assert table["row_count"] == len(frame)
         for label, row in zip(table["row_ids"], table["rows"], strict=True):
             assert [plain(value, Bound()) for value in frame.loc[label].tolist()] == row
+    verdict = tables["verdict"]
+    place = [column["name"] for column in verdict["columns"]].index("frame")
+    assert verdict["rows"]
+    for row in verdict["rows"]:
+        assert len(eval(row[place], namespace))
 
 
 def test_spans_keep_their_rows_and_64_bit_ids(events, capsys):

@@ -145,6 +145,12 @@ class Evidence:
         size = path.stat().st_size if path.is_file() else None
         self.files.append({"what": what, "path": str(path), "bytes": size})
 
+    def _prelude(self) -> str:
+        """Return what comes before an expression; those in rows of a verdict name the trace ``trace``."""
+        if len(self.sources) != 1 or self.sources[0]["kind"] != "trace" or not self.sources[0]["expression"]:
+            return PRELUDE
+        return f"{PRELUDE}\ntrace = {self.sources[0]['expression']}"
+
     def shell(self, bound: Bound) -> dict[str, Any]:
         """Return the document without its tables."""
         shell: dict[str, Any] = {
@@ -155,7 +161,7 @@ class Evidence:
             "arguments": self.arguments,
             "status": self.status,
             "error": self.error,
-            "prelude": PRELUDE,
+            "prelude": self._prelude(),
             "sources": self.sources,
             "facts": self.facts,
             "tables": [],

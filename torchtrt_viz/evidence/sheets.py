@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from torchtrt_viz.analysis.catalogue import FRAMES, SESSION_TABLES, TABLES, shown_in
+from torchtrt_viz.analysis.catalogue import FRAMES, SESSION_TABLES, TABLES
 from torchtrt_viz.evidence.envelope import Sheet
 from torchtrt_viz.model.schema import EVENTS
 
@@ -47,12 +47,23 @@ def trace_sheets(
     """
     asked = tuple(names)
     out = []
-    for name in asked or shown_in("terminal"):
+    for name in asked or _by_worth(trace):
         frame = table_of(trace, name)
         if len(frame) or asked:
             made = f"{expression}.{name}" + ("" if name in EVENT_FRAMES else "()")
             out.append(sheet(name, frame, title_of(name), made, rows=rows))
     return out
+
+
+def _by_worth(trace: TraceData) -> list[str]:
+    """Return the tables of the terminal: the verdict, then what explains most of this trace."""
+    # slow to import: it needs numpy
+    from torchtrt_viz.analysis.table_order import table_order
+
+    return [
+        "verdict",
+        *(name for name in table_order(trace, "terminal") if name not in ("verdict", "explain")),
+    ]
 
 
 def session_sheets(
