@@ -618,11 +618,12 @@ class Trace(TraceData):
         *,
         title: str | None = None,
         tables: Sequence[str] | None = None,
+        charts: Sequence[str] | None = None,
         max_spans: int = 1_000_000,
         max_rows: int = 500,
         height: int | None = None,
     ) -> Path:
-        """Write a report that opens from disk, without a network or a kernel: timeline, tables, warnings.
+        """Write a report that opens from disk, without a network or a kernel: timeline, charts, tables.
 
         Parameters
         ----------
@@ -633,6 +634,9 @@ class Trace(TraceData):
         tables
             Which tables to include, in this order, such as ``["operators", "layers"]``; None: all that have
             rows.
+        charts
+            Which charts to include, in this order, such as ``["plan", "roofline"]``; None: all that have
+            something to show.
         max_spans
             Events that the timeline keeps one by one. In a longer trace the shortest spans are merged into
             blocks that say so.
@@ -649,7 +653,7 @@ class Trace(TraceData):
         Raises
         ------
         OptionError
-            For a table that there is not, or ``max_spans`` below 1000.
+            For a table or a chart that there is not, or ``max_spans`` below 1000.
         OutputError
             When the file cannot be written.
 
@@ -666,6 +670,7 @@ class Trace(TraceData):
             path,
             title=title,
             tables=tables,
+            charts=charts,
             max_spans=max_spans,
             max_rows=max_rows,
             height=height,

@@ -60,7 +60,10 @@ def small() -> tv.Trace:
         total = {"Bytes": change, "Device Type": 0, "Device Id": -1}
         b.instant("[memory]", at, thread, "memory", **total)
         b.counter("allocated memory/cpu", at, 2048 + change, thread, "B")
-    return b.build(warnings=[Repair("truncated", "the last event is cut off", "run.json", 4096)])
+    return b.build(
+        warnings=[Repair("truncated", "the last event is cut off", "run.json", 4096)],
+        deviceProperties=[{"name": "NVIDIA A100-SXM4-80GB"}],
+    )
 
 
 def _hanging() -> Job:

@@ -16,7 +16,7 @@ Host and device:
 `kernel_types`
 `idle_causes`, `idle_gaps`                  why a stream or a device had nothing to do
 `launch_delays`, `launch_stats`,            from the host's call to the device's work
-`graph_launches`
+`launch_delay_histogram`, `graph_launches`
 `graphs`                                    launches of graphs, and what their captures tell of their kernels
 `queue_length`, `queue_summary`,            how much work waits between them
 `blocked_on_full_queue`
@@ -30,7 +30,7 @@ Host and device:
 `memory_peaks`, `memory_by_operator`        most memory in use, and who allocated it
 `collective_skew`                           waiting told from transfer, over the ranks of a session
 `recorded_collectives`                      the entries of a Flight Recorder's dump
-`operator_roofline`                         matrix products, convolutions, attention against a device's roof
+`operator_roofline`, `device_roofs`         matrix products, convolutions, attention against a device's roof
 ==========================================  ==================================================
 
 What is known:
@@ -45,6 +45,7 @@ Engines:
 `engine_roofline`                           layers against a device's limits
 `engine_lint`, `reformats`                  what looks wrong, and what conversions cost
 `engine_diff`                               two engines, layer by layer
+`layer_types`                               layers by type and precision
 `plan_graph`                                the graph of an engine's plan, laid out for drawing
 ==========================================  ==================================================
 

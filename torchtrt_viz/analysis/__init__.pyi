@@ -18,6 +18,7 @@ from .device.idle import idle_gaps as idle_gaps
 from .device.launch import graph_launches as graph_launches
 from .device.launch import launch_delays as launch_delays
 from .device.launch import launch_stats as launch_stats
+from .device.launch_histogram import launch_delay_histogram as launch_delay_histogram
 from .device.memory_use import memory as memory
 from .device.memory_use import memory_by_operator as memory_by_operator
 from .device.memory_use import memory_peaks as memory_peaks
@@ -28,6 +29,7 @@ from .device.queues import blocked_on_full_queue as blocked_on_full_queue
 from .device.queues import queue_length as queue_length
 from .device.queues import queue_summary as queue_summary
 from .device.roofline import operator_roofline as operator_roofline
+from .device.roofs import device_roofs as device_roofs
 from .device.temporal import kernel_types as kernel_types
 from .device.temporal import overlap as overlap
 from .device.temporal import temporal_breakdown as temporal_breakdown
@@ -38,6 +40,7 @@ from .engine.delegate_calls import phases as phases
 from .engine.diff import engine_diff as engine_diff
 from .engine.gaps import delegate_gaps as delegate_gaps
 from .engine.gaps import orchestration as orchestration
+from .engine.layer_sorts import layer_types as layer_types
 from .engine.layer_table import layers as layers
 from .engine.lint import engine_lint as engine_lint
 from .engine.lint import reformats as reformats

@@ -7,11 +7,11 @@ use the same words, and what was not collected is never shown as 0.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from torchtrt_viz.analysis.catalogue import FRAMES
+from torchtrt_viz.charts.written import byte_size, duration, number, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MISSING", "Shown", "duration", "missing", "number", "one_line", "quantity", "show", "title"]
 
-# Control and direction characters.
-_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069]")
 MISSING = "–"
 """Stands for what was not collected; never 0."""
 
@@ -134,7 +132,7 @@ def _text(value: Any, kind: Kind) -> str:
     if kind == "percent":
         return f"{float(value):.1f} %"
     if kind == "bytes":
-        return _bytes(float(value))
+        return byte_size(float(value))
     if kind == "count":
         return f"{int(value):,}"
     if kind == "number":
@@ -146,30 +144,6 @@ def _text(value: Any, kind: Kind) -> str:
     return str(value)
 
 
-def one_line(text: object) -> str:
-    """Return text on one line, with a dot for control and direction characters."""
-    return " ".join(_UNSEEN.sub("·", str(text)).split())
-
-
-def duration(ns: float) -> str:
-    """Return a duration with four significant digits: 950 ns, 12.35 µs, 1.204 ms, 2.5 s."""
-    if ns < 0:
-        return "-" + duration(-ns)
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= size:
-            return f"{_trim(f'{ns / size:.4g}')} {unit}"
-    return f"{_trim(f'{ns:.4g}')} ns"
-
-
-def number(value: float) -> str:
-    """Return a number with up to five significant digits, without an exponent where it can be avoided."""
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    if 1e-3 <= abs(value) < 1e7:
-        return _trim(f"{value:,.{max(0, 4 - math.floor(math.log10(abs(value))))}f}")
-    return f"{value:.4g}"
-
-
 def quantity(value: Any, unit: str) -> str:
     """Return a value with its unit, scaled where the unit can be."""
     if missing(value):
@@ -179,17 +153,6 @@ def quantity(value: Any, unit: str) -> str:
     if unit == "ns":
         return duration(float(value))
     if unit in ("bytes", "B"):
-        return _bytes(float(value))
+        return byte_size(float(value))
     text = number(float(value))
     return f"{text} {unit}".strip()
-
-
-def _bytes(value: float) -> str:
-    for size, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if abs(value) >= size:
-            return f"{_trim(f'{value / size:.4g}')} {unit}"
-    return f"{int(value)} B"
-
-
-def _trim(text: str) -> str:
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text

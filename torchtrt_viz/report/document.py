@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.charts.palette import style as picture_style
 from torchtrt_viz.report.markup import escape, table
 from torchtrt_viz.scene import assets
 
@@ -39,7 +40,7 @@ def document(*, title: str, header: str, nav: Sequence[tuple[str, str]], section
     return _PAGE.format(
         title=escape(title),
         hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=assets.style("timeline", "report"),
+        style=assets.style("timeline", "report") + picture_style(),
         header=header,
         nav="".join(f'<a href="#{escape(name)}">{escape(words)}</a>' for name, words in nav),
         sections="\n".join(sections),

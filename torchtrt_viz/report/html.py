@@ -1,4 +1,4 @@
-"""A report in one file that opens offline: timeline, tables, what was repaired.
+"""A report in one file that opens offline: timeline, charts, tables, what was repaired.
 
 The page fetches nothing; its content security policy forbids it and allows only the page's own script, named
 by its hash.
@@ -15,6 +15,7 @@ from torchtrt_viz.analysis.catalogue import shown_in
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.model.trace_data import TraceData
+from torchtrt_viz.report.chart_sections import chart_sections
 from torchtrt_viz.report.columns import duration
 from torchtrt_viz.report.document import document, table_section, timeline
 from torchtrt_viz.report.graph_tables import gpu_first, launches
@@ -37,6 +38,7 @@ def page(
     *,
     title: str | None = None,
     tables: Sequence[str] | None = None,
+    charts: Sequence[str] | None = None,
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
     height: int | None = None,
@@ -51,7 +53,8 @@ def page(
     known = known_facts(trace)
     heading = title or next((text for label, text in known if label == "file"), "Trace report")
     data = payload(Scene.of(trace), max_spans=max_spans)
-    sections = [timeline(data.text, data.left_out, height)]
+    pictures = chart_sections(trace, charts, tables)
+    sections = [timeline(data.text, data.left_out, height), *(markup for _, _, markup in pictures)]
     for name in tables:
         frame = TABLES[name](trace)
         if name == "summary":
@@ -69,7 +72,8 @@ def page(
     return document(
         title=heading,
         header=_header(trace, heading, known) + _warnings(trace),
-        nav=[
+        nav=[(name, words) for name, words, _ in pictures]
+        + [
             (name, TABLES[name].title)
             for name in tables
             if any(f'id="{name}"' in section for section in sections)
@@ -84,11 +88,12 @@ def write_html(
     *,
     title: str | None = None,
     tables: Sequence[str] | None = None,
+    charts: Sequence[str] | None = None,
     max_spans: int = DEFAULT_MAX_SPANS,
     max_rows: int = 500,
     height: int | None = None,
 ) -> Path:
-    """Write a report that opens from disk, without a network or a kernel: timeline, tables, warnings.
+    """Write a report that opens from disk, without a network or a kernel: timeline, charts, tables, warnings.
 
     Parameters
     ----------
@@ -99,6 +104,9 @@ def write_html(
     tables
         Which tables to include and in which order, some of `TABLES`; None: all. Those without rows are left
         out.
+    charts
+        Which charts to include and in which order, some of `torchtrt_viz.charts.registry.CHARTS`; None: all
+        that have something to show.
     max_spans
         Events that the timeline keeps one by one. In a longer trace the shortest spans are merged into blocks
         that say so, and the page says how many.
@@ -117,7 +125,15 @@ def write_html(
     Of the trace's metadata only a fixed list goes into the page (format, file names without folders, clock,
     versions), and of the events' arguments only what says what was computed: never an environment.
     """
-    text = page(trace, title=title, tables=tables, max_spans=max_spans, max_rows=max_rows, height=height)
+    text = page(
+        trace,
+        title=title,
+        tables=tables,
+        charts=charts,
+        max_spans=max_spans,
+        max_rows=max_rows,
+        height=height,
+    )
     return write_atomically(path, text)
 
 

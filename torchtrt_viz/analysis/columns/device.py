@@ -12,11 +12,13 @@ __all__ = [
     "COPY_BANDWIDTH",
     "CRITICAL_PATH",
     "CRITICAL_PATH_SUMMARY",
+    "DEVICE_ROOFS",
     "GRAPH_LAUNCHES",
     "IDLE_CAUSES",
     "IDLE_GAPS",
     "KERNEL_TYPES",
     "LAUNCH_DELAYS",
+    "LAUNCH_DELAY_HISTOGRAM",
     "LAUNCH_STATS",
     "NVTX",
     "OPERATOR_ROOFLINE",
@@ -138,6 +140,7 @@ LAUNCH_DELAYS = FrameSchema(
             "class", "category", "compute, communication, copy or fill; missing: pieces of several classes"
         ),
         Column("launched_by", "category", "name of the host call"),
+        Column("operator", "category", "innermost operator around the call; missing: none was recorded"),
         count("pieces", "pieces of device work that the call launched"),
         ns("host_ns", "duration of the call on the host (launch overhead, not device time)"),
         ns("device_ns", "duration of the work on the device; the sum of the durations of several pieces"),
@@ -154,6 +157,18 @@ LAUNCH_DELAYS = FrameSchema(
         count("graph", "whether the call launched a whole graph (one call, many pieces of work)", "bool"),
     ),
     "one row per call that launched device work of the trace",
+)
+
+LAUNCH_DELAY_HISTOGRAM = FrameSchema(
+    "launch_delay_histogram",
+    (
+        text("class", "class of the work; missing: pieces of several classes (a graph)"),
+        ns("from_ns", "least delay of the range, in it; NA: the work began before its call did", "Int64"),
+        ns("to_ns", "end of the range, not in it; NA as above", "Int64"),
+        count("launches", "calls whose work waited so long"),
+        ns("queued_ns", "their delays, from the start of a call to the start of its work, summed"),
+    ),
+    "one row per class of work and range of launch delays",
 )
 
 LAUNCH_STATS = FrameSchema(
@@ -294,7 +309,7 @@ CRITICAL_PATH_SUMMARY = FrameSchema(
         text(
             "name",
             "kernel or synchronising call; of host stretches the innermost span of the thread at that time; "
-            "missing: none was running",
+            'missing: none was running, or by="segment"',
         ),
         count("pieces", "pieces of the path"),
         ns("total_ns", "their length"),
@@ -397,4 +412,16 @@ OPERATOR_ROOFLINE = FrameSchema(
         percent("efficiency_pct", "tflops in percent of roof_tflops; NA as above"),
     ),
     "one row per operator with known shapes, against a device's roof",
+)
+
+DEVICE_ROOFS = FrameSchema(
+    "device_roofs",
+    (
+        text("device", "name of the device"),
+        text("precision", "fp64, fp32, tf32, fp16, bf16, fp8, int8 or fp4"),
+        rate("tflops", "most operations, dense, as the maker states", "10^12 operation/s"),
+        rate("gbps", "memory bandwidth, as the maker states"),
+        rate("ridge", "intensity from which arithmetic is the limit: tflops over gbps", "operation/byte"),
+    ),
+    "one row per precision: what a device can do at best",
 )

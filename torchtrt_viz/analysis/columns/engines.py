@@ -12,6 +12,7 @@ __all__ = [
     "ENGINE_LINT",
     "ENGINE_ROOFLINE",
     "LAYERS",
+    "LAYER_TYPES",
     "ORCHESTRATION",
     "PHASES",
     "PHASES_BY_CALL",
@@ -181,6 +182,22 @@ LAYERS = FrameSchema(
         ),
     ),
     "one row per layer of an engine, with its times and what the files say of it",
+)
+
+LAYER_TYPES = FrameSchema(
+    "layer_types",
+    (
+        text("engine", "engine or delegate, as in layers"),
+        text("type", "type of the layers, from the engine's description"),
+        text("precision", "type of the weights, of the first input where there are none; missing: unknown"),
+        text("domain", "where the time was spent: gpu, or host; missing: unknown", title="time on"),
+        count("layers", "layers of the sort"),
+        count("timed", "of these, layers whose time is known"),
+        ns("total_ns", "their time over all calls, in `domain`; NA: none is timed", "Int64"),
+        percent("pct", "total_ns in percent of the engine's timed layers; NA as above", title="of engine"),
+        amount("weights_bytes", "weights and bias of the layers that record them; NA: none does"),
+    ),
+    "one row per engine, type and precision of its layers",
 )
 
 DELEGATE_GAPS = FrameSchema(

@@ -25,7 +25,16 @@ from torchtrt_viz.analysis.core.groups import Groups, exact_sums
 from torchtrt_viz.analysis.core.host_threads import os_threads
 from torchtrt_viz.analysis.core.intervals import merge
 from torchtrt_viz.analysis.core.links import launches
-from torchtrt_viz.analysis.core.masks import among, codes, ends, ints, measured, names_matching, strings
+from torchtrt_viz.analysis.core.masks import (
+    among,
+    choice,
+    codes,
+    ends,
+    ints,
+    measured,
+    names_matching,
+    strings,
+)
 from torchtrt_viz.analysis.core.steps import iterations
 from torchtrt_viz.analysis.core.tables import integers, order, percent, text
 from torchtrt_viz.analysis.core.waiting import wait_mask
@@ -424,6 +433,7 @@ def critical_path_summary(
     trace: TraceData,
     path: pd.DataFrame | None = None,
     *,
+    by: str = "name",
     iteration: int | None = None,
     start_ns: int | None = None,
     end_ns: int | None = None,
@@ -434,6 +444,8 @@ def critical_path_summary(
     ----------
     path
         What :func:`critical_path` returned for this trace; None finds it.
+    by
+        ``name``: a row per segment and name; ``segment``: a row per segment, its names together.
     iteration, start_ns, end_ns
         As in :func:`critical_path`, which finds the path; with ``path`` they say nothing.
 
@@ -447,6 +459,7 @@ def critical_path_summary(
     >>> tv.analysis.critical_path_summary(trace)["domain"].unique().tolist()
     ['host', 'gpu']
     """
+    choice("by", by, ("name", "segment"))
     if path is None:
         path = critical_path(trace, iteration=iteration, start_ns=start_ns, end_ns=end_ns)
     names = trace.spans["name"].cat.categories.to_numpy(dtype=object)
@@ -475,6 +488,8 @@ def critical_path_summary(
             )
         )
     table = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    if by == "segment":
+        table = table.assign(name=None)
     groups = Groups.by({name: text(table[name].to_list()) for name in ("segment", "domain", "name")})
     total = groups.total(table["dur_ns"].to_numpy(dtype=np.int64))
     pieces = groups.total(table["pieces"].to_numpy(dtype=np.int64))

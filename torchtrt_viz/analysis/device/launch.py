@@ -7,10 +7,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.columns.device import GRAPH_LAUNCHES, LAUNCH_DELAYS, LAUNCH_STATS
+from torchtrt_viz.analysis.core.ancestry import nearest
 from torchtrt_viz.analysis.core.device_work import CLASSES
 from torchtrt_viz.analysis.core.groups import Groups
+from torchtrt_viz.analysis.core.host_threads import host_nesting
 from torchtrt_viz.analysis.core.launch_calls import launch_calls
-from torchtrt_viz.analysis.core.links import GRAPH_LAUNCH, launches
+from torchtrt_viz.analysis.core.links import GRAPH_LAUNCH, launches, operator_rows
 from torchtrt_viz.analysis.core.masks import codes, ints, names_matching, strings
 from torchtrt_viz.analysis.core.tables import floats, integers, order
 from torchtrt_viz.errors import OptionError
@@ -48,6 +50,7 @@ def launch_delays(trace: TraceData) -> pd.DataFrame:
     row = work.row[calls.first]
     begin = work.start[calls.first]
     names = spans["name"].array
+    operator = nearest(host_nesting(trace).parent, operator_rows(trace))[host]
     return pd.DataFrame(
         {
             "row": row,
@@ -60,6 +63,10 @@ def launch_delays(trace: TraceData) -> pd.DataFrame:
                 np.where(calls.mixed, -1, work.kind[calls.first]), categories=pd.Index(CLASSES)
             ),
             "launched_by": names[host],
+            "operator": pd.Categorical.from_codes(
+                np.where(operator >= 0, codes(spans["name"])[np.maximum(operator, 0)], -1),
+                categories=spans["name"].cat.categories,
+            ),
             "pieces": calls.pieces,
             "host_ns": dur[host],
             "device_ns": calls.total,

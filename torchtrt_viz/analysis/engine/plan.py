@@ -11,12 +11,11 @@ import pandas as pd
 from torchtrt_viz.analysis.core.tables import floats, integers, number_or_nan, text
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
 from torchtrt_viz.analysis.engine.layer_table import layers
+from torchtrt_viz.analysis.engine.plan_layout import lay_out
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["PlanGraph", "plan_graph"]
-
-_SWEEPS = 4
 
 
 @dataclass(frozen=True)
@@ -27,12 +26,13 @@ class PlanGraph:
     ----------
     nodes : pandas.DataFrame
         ``node`` (number), ``kind`` (layer, input, output), ``name``, ``type``, ``role``, ``precision``,
-        ``mean_ns`` and ``pct`` (NA: not timed), ``rank`` (row of the drawing, from the inputs down) and ``x``
-        (place in its row, from 0; rows are centred on 0).
+        ``tactic``, ``module``, ``mean_ns`` and ``pct`` (NA: not timed), ``rank`` (row of the drawing, from
+        the inputs down) and ``x`` (place in its row, in widths of a node; 0 is the drawing's middle).
     edges : pandas.DataFrame
         ``source``, ``target`` (numbers of nodes; source -1: the file does not say where the tensor comes
-        from), ``tensor``, ``shape``, ``dtype``, ``bytes`` (NA: not known), ``back`` (True: leads upwards, as
-        in loops).
+        from), ``tensor``, ``shape``, ``dtype``, ``format`` (missing: not recorded), ``bytes`` (NA: not
+        known), ``back`` (True: leads upwards, as in loops), ``via`` (tuple: places that it passes in the rows
+        between).
     """
 
     nodes: pd.DataFrame
@@ -76,19 +76,18 @@ def plan_graph(trace: TraceData, *, engine: str | None = None) -> PlanGraph:
     table = infos[engine].layers.reset_index(drop=True)
     timed = layers(trace, engine=engine, sort=None).head(len(table)).reset_index(drop=True)
     nodes, edges = _graph(table, infos[engine].bindings, timed)
-    rank, back = _ranks(len(nodes), edges)
-    for number, node in enumerate(nodes):
-        if node["kind"] == "output":
-            rank[number] = max(rank) if rank else 0
-    place = _places(rank, edges, back)
+    # the engine's own order is an order of execution: an edge against it closes a loop
+    back = [0 <= target <= source for source, target, _ in edges]
+    outputs = [number for number, node in enumerate(nodes) if node["kind"] == "output"]
+    layout = lay_out(len(nodes), [(source, target, tensor.name) for source, target, tensor in edges], outputs)
     frame = pd.DataFrame(nodes)
     frame.insert(0, "node", np.arange(len(nodes)))
     return PlanGraph(
         frame.assign(
             mean_ns=floats(frame["mean_ns"].to_numpy(dtype=np.float64)),
             pct=floats(frame["pct"].to_numpy(dtype=np.float64)),
-            rank=np.array(rank, dtype=np.int64),
-            x=np.array(place, dtype=np.float64),
+            rank=np.array(layout.rank, dtype=np.int64),
+            x=np.array(layout.x, dtype=np.float64),
         ),
         pd.DataFrame(
             {
@@ -97,10 +96,12 @@ def plan_graph(trace: TraceData, *, engine: str | None = None) -> PlanGraph:
                 "tensor": text([edge[2].name for edge in edges]),
                 "shape": text([_shape(edge[2].shape) for edge in edges]),
                 "dtype": text([edge[2].dtype for edge in edges]),
+                "format": text([edge[2].format for edge in edges]),
                 "bytes": integers(
                     [edge[2].bytes or 0 for edge in edges], [edge[2].bytes is not None for edge in edges]
                 ),
                 "back": np.array(back, dtype=bool),
+                "via": pd.Series(layout.via, dtype=object).to_numpy(),
             }
         ),
     )
@@ -126,6 +127,8 @@ def _graph(
                 "type": fact("type"),
                 "role": fact("role"),
                 "precision": fact("precision"),
+                "tactic": fact("tactic"),
+                "module": fact("module"),
                 "mean_ns": number_or_nan(timed["mean_ns"].iloc[at]) if at is not None else np.nan,
                 "pct": number_or_nan(timed["pct"].iloc[at]) if at is not None else np.nan,
             }
@@ -157,53 +160,3 @@ def _graph(
             if tensor is not None:
                 edges.append((source, node("output", name), tensor))
     return nodes, edges
-
-
-def _ranks(count: int, edges: list[Any]) -> tuple[list[int], list[bool]]:
-    """Return the row of every node, and which edges lead upwards."""
-    # the engine's own order is an order of execution: an edge against it closes a loop
-    back = [source >= target for source, target, _ in edges]
-    incoming: dict[int, list[int]] = {}
-    for (source, target, _), up in zip(edges, back, strict=True):
-        if source >= 0 and not up:
-            incoming.setdefault(target, []).append(source)
-    rank = [0] * count
-    for node in range(count):
-        rank[node] = max((rank[source] + 1 for source in incoming.get(node, ())), default=0)
-    return rank, [up and source >= 0 for up, (source, _, _) in zip(back, edges, strict=True)]
-
-
-def _places(rank: list[int], edges: list[Any], back: list[bool]) -> list[float]:
-    """Order the nodes of each row by where their neighbours stand, downwards and upwards in turns."""
-    rows: dict[int, list[int]] = {}
-    for node, number in enumerate(rank):
-        rows.setdefault(number, []).append(node)
-    above: dict[int, list[int]] = {}
-    below: dict[int, list[int]] = {}
-    for (source, target, _), up in zip(edges, back, strict=True):
-        if source >= 0 and not up:
-            above.setdefault(target, []).append(source)
-            below.setdefault(source, []).append(target)
-    place = [0.0] * len(rank)
-
-    def spread(row: list[int]) -> None:
-        for position, node in enumerate(row):
-            place[node] = position - (len(row) - 1) / 2.0
-
-    for row in rows.values():
-        spread(row)
-    for sweep in range(_SWEEPS):
-        down = sweep % 2 == 0
-        neighbours = above if down else below
-        for number in sorted(rows, reverse=not down):
-            row = rows[number]
-            if len(row) > 1:
-                row.sort(
-                    key=lambda n: (
-                        sum(place[m] for m in neighbours[n]) / len(neighbours[n])
-                        if n in neighbours
-                        else place[n]
-                    )
-                )
-                spread(row)
-    return place

@@ -2,6 +2,7 @@
 // The exported page: its timeline, its theme, and tables that sort and filter.
 
 import { openPage } from "./page.js";
+import { openPictures } from "./pictures.js";
 import { searchFor } from "./query.js";
 import { memoryStore } from "./store.js";
 
@@ -74,6 +75,7 @@ function prepareTables() {
 
 startTheme();
 prepareTables();
+openPictures(document);
 if (root && data) {
   store.set("height", Number(root.dataset.height) || Math.max(420, Math.round(window.innerHeight * 0.62)));
   openPage(root, data.textContent ?? "", store).then(
