@@ -10,6 +10,7 @@ from torchtrt_viz.analysis.device.calltree import flame_graph
 from torchtrt_viz.charts.chart import Boxes, Chart
 from torchtrt_viz.charts.names import shade
 from torchtrt_viz.charts.written import duration
+from torchtrt_viz.model.schema import KINDS
 
 if TYPE_CHECKING:
     from torchtrt_viz.model.trace_data import TraceData
@@ -18,11 +19,13 @@ __all__ = ["flame", "flame_gpu"]
 
 _MOST = 1200
 """Boxes of a picture: the widest."""
+_CALLS = tuple(kind for kind in KINDS if kind != "other")
+"""What a thread did; the others are records of the recorder's own."""
 
 
 def flame(trace: TraceData, *, kinds: Iterable[str] | None = None, min_pct: float = 0.15) -> Chart:
-    """Draw the host time of each thread by who called whom."""
-    return _flame(trace, "host", kinds, min_pct)
+    """Draw the host time of each thread by who called whom; by default without the recorder's records."""
+    return _flame(trace, "host", _CALLS if kinds is None else kinds, min_pct)
 
 
 def flame_gpu(trace: TraceData, *, kinds: Iterable[str] | None = None, min_pct: float = 0.15) -> Chart:

@@ -89,13 +89,15 @@ def _roofs(roofs: pd.DataFrame, types: Iterable[Any], intensities: list[float]) 
     used = {precision_of(None if pd.isna(value) else str(value)) for value in types}
     chosen = roofs[roofs["precision"].isin(used)]
     chosen = chosen if len(chosen) else roofs
-    low, high = min(intensities) / 3, max(intensities) * 3
+    # both sides of every roof are in sight
+    low = min(*intensities, float(chosen["ridge"].min())) / 3
+    high = max(*intensities, float(chosen["ridge"].max())) * 3
     lines = []
     # precisions with one limit are one line
     for at, (_, rows) in enumerate(chosen.groupby("tflops", sort=True)):
         top = float(rows["tflops"].iloc[0])
         slope, ridge = float(rows["gbps"].iloc[0]) / 1e3, float(rows["ridge"].iloc[0])
-        corners = [low, *([ridge] if low < ridge < high else []), high]
+        corners = [low, ridge, high]
         name = f"roof {', '.join(rows['precision'])}: {number(top)} TFLOP/s, {number(slope * 1e3)} GB/s"
         lines.append(
             Line(

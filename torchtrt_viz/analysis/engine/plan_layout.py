@@ -19,7 +19,7 @@ _ORDER_SWEEPS = 6
 _PLACE_SWEEPS = 8
 _LINE = 0.14
 """Width that a passing line takes, in widths of a node."""
-_MOST_LINES = 100_000
+_MOST_LINES = 20_000
 """Places of passing lines; where there would be more, the longest lines get none."""
 
 
