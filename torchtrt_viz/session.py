@@ -5,7 +5,7 @@ Analyses and reports import much: methods import them when they are called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.analysis.session.rank_overview import Overview
     from torchtrt_viz.loading.rank_files import RankFile
+    from torchtrt_viz.loading.saved import SavedRankFile
     from torchtrt_viz.report.session_scene import Align
 
 __all__ = ["KEY_COLUMNS", "Session"]
@@ -218,6 +219,113 @@ world_size
         self._files = tuple(checked)
         self._ranks = None
         return self.ranks
+
+    # -- keeping -------------------------------------------------------------------------------------
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        force: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Path:
+        """Write all recordings as one dataset of Parquet, which `load` reads back as this session.
+
+        Each table is a folder, partitioned by ``rank``, ``cycle`` and ``recording`` (row of :attr:`ranks`)
+        for DuckDB, polars, pandas and others. One recording is held at a time; a session of
+        ``load(..., engine="dask")`` writes each in a task of the current client, where ``path`` has to be a
+        folder that all its machines share. The folder gets its name when all is written. When saving was
+        stopped, the same call goes on where it was. Recordings that cannot be read are noted as they are.
+
+        Parameters
+        ----------
+        path
+            Folder to make.
+        force
+            Replace a saved trace or session of that name.
+        progress
+            Called with (recordings done, recordings in all).
+
+        Returns
+        -------
+        pathlib.Path
+            The folder.
+
+        Raises
+        ------
+        OutputError
+            When something is there, or the folder cannot be written.
+
+        Examples
+        --------
+        >>> session.save(folder / "dataset").name
+        'dataset'
+        """
+        # slow to import: it needs pyarrow
+        from torchtrt_viz.formats.saved.session_writer import save_session
+
+        return save_session(
+            path,
+            [(row, file) for row, file in enumerate(self._files) if file.state != "missing"],
+            load=self._load,
+            options=self._options,
+            described=lambda: (self.ranks, self._files, self.meta),
+            unreadable=self._unreadable,
+            tasks=self.engine == "dask",
+            force=force,
+            progress=progress,
+        )
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """Run a query in SQL (DuckDB's) over all recordings of a saved session.
+
+        Tables are those of `Trace.sql`, beginning with the columns of :data:`KEY_COLUMNS` and ``recording``
+        (the row of :attr:`ranks`), and ``ranks``. A selection of a session sees its own recordings.
+
+        Parameters
+        ----------
+        query, parameters, timeout, progress
+            As in `Trace.sql`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows; integers that may be missing are nullable.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without duckdb (extra: sql).
+        OptionError
+            For anything but one statement that reads.
+        TorchTrtVizError
+            When the session was not saved, DuckDB refuses the query, or it takes longer than ``timeout``.
+
+        Examples
+        --------
+        >>> saved = tv.load(session.save(folder / "tables"))
+        >>> saved.sql("SELECT count(DISTINCT rank) AS n FROM spans WHERE role = 'decode'")["n"].tolist()
+        [2]
+        """
+        if self.dataset is None:
+            raise TorchTrtVizError(
+                "queries run over a saved session: session.save(path), then load(path).sql(...); one rank's "
+                "trace can be asked at once: session[rank].sql(...)"
+            )
+        # slow to import: it needs pyarrow
+        from torchtrt_viz.analysis.sql.queries import session_sql
+
+        recordings = [cast("SavedRankFile", file).recording for file in self._files]
+        return session_sql(
+            self.dataset, recordings, self.ranks, query, parameters, timeout=timeout, progress=progress
+        )
 
     # -- tables over ranks ---------------------------------------------------------------------------
 

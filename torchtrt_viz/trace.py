@@ -5,7 +5,7 @@ Analyses, reports and widgets import pandas, numpy and more: methods import them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,6 +106,93 @@ class Trace(TraceData):
         ['gpu']
         """
         return Trace.of(select(self, mask))
+
+    # -- keeping -------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write everything that the trace holds as Parquet, which `load` reads back equal.
+
+        A folder is made, with a Parquet file per frame (``spans``, ``tracks``, ``instants``, ``counters``,
+        ``flows``, ``args``, ``instant_args``) for pandas, DuckDB, polars and others, and a document with meta
+        data, accounting and warnings. Details of events are read from the source for that: nothing is needed
+        of it afterwards. The folder appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            Folder to make.
+        force
+            Replace a saved trace or session of that name.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder.
+
+        Raises
+        ------
+        OutputError
+            When something is there, the folder cannot be written, or ``meta`` holds what is no plain value.
+
+        Examples
+        --------
+        >>> trace.save(folder / "run").name
+        'run'
+        """
+        # slow to import: it needs pyarrow
+        from torchtrt_viz.formats.saved.writer import save_trace
+
+        return save_trace(self, path, force=force)
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """Run a query in SQL (DuckDB's) over the frames.
+
+        Tables are ``spans``, ``tracks``, ``instants``, ``counters``, ``flows``, ``args`` and
+        ``instant_args``. The first three begin with ``row``, the number that ``spans.track``,
+        ``spans.parent``, ``flows.source`` and ``args.row`` refer to; ``args.args`` is the details as JSON.
+        Queries read these tables and nothing else: other statements, files and extensions are refused.
+
+        Parameters
+        ----------
+        query
+            One SELECT statement.
+        parameters
+            Values for ``?`` in it, or by name for ``$name``.
+        timeout
+            Seconds after which it is stopped; None: never.
+        progress
+            Show a progress bar when it takes long.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows; integers that may be missing are nullable.
+
+        Raises
+        ------
+        MissingDependencyError
+            Without duckdb (extra: sql).
+        OptionError
+            For anything but one statement that reads.
+        TorchTrtVizError
+            When DuckDB refuses the query, or it takes longer than ``timeout``.
+
+        Examples
+        --------
+        >>> trace.sql("SELECT count(*) AS n FROM spans WHERE kind = 'kernel'")["n"].tolist()
+        [240]
+        """
+        # slow to import: it needs pyarrow
+        from torchtrt_viz.analysis.sql.queries import trace_sql
+
+        return trace_sql(self, query, parameters, timeout=timeout, progress=progress)
 
     # -- tables --------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "demo": "Export, run and profile a small network; write every kind of output.",
     "show": "Print what a trace, an archive or a session holds.",
     "export": "Write a trace's tables or its timeline in another format.",
+    "save": "Write a trace or a session as Parquet, which load(), DuckDB and polars read.",
     "report": "Write one HTML report that opens offline.",
     "compare": "Compare two captures, for people and for CI.",
     "run": "Run a program under the profiler: .pte, .pt2 or a Python script.",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,8 @@ from torchtrt_viz.cli.destination import agreed
 from torchtrt_viz.cli.graph_captures import graph_captures
 from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.rank_progress import reading_ranks
+from torchtrt_viz.cli.ranks import spread
 from torchtrt_viz.cli.streams import STDOUT, say, write_to_stdout
-from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.evidence.envelope import Evidence
 from torchtrt_viz.evidence.expressions import loading
 from torchtrt_viz.evidence.sheets import session_sheets, sheet, trace_sheets
@@ -140,7 +139,7 @@ def _session(
         say(f"... {len(bad) - 10} more are not whole: see the report", err=True)
     if absent:
         say(absent, err=True)
-    with _spread(session, workers), reading_ranks(len(session)) as advance:
+    with spread(session, workers), reading_ranks(len(session)) as advance:
         session.to_html(output, progress=advance, **options)
     whole = bool((session.ranks["state"] == "ok").any())
     found = session.explain()["finding"].tolist() if whole and not quiet else []
@@ -149,24 +148,3 @@ def _session(
         for text in found:
             print_text(text, "- ", "  ")
         say()
-
-
-@contextmanager
-def _spread(session: tv.Session, workers: int | None) -> Iterator[None]:
-    """Read the session's ranks in worker processes."""
-    if workers is None:
-        yield
-        return
-
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingDependencyError("distributed", "cluster", "read ranks in several processes") from error
-    with (
-        distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
-        session.engine = "dask"
-        yield

@@ -30,6 +30,7 @@ _PACKAGES = (
     ("notebook", "plotly", "plotly", "lab", "no charts"),
     ("notebook", "jupyterlab", "jupyterlab", "lab", "no JupyterLab here (another notebook host may serve)"),
     ("export", "openpyxl", "openpyxl", "lab", "no export to xlsx"),
+    ("queries", "duckdb", "duckdb", "sql", "no trace.sql() and session.sql()"),
     ("remote", "fsspec", "fsspec", "remote", "no load() of URLs"),
     ("serving", "starlette", "starlette", "serving", "no HTTP control of serving captures"),
     ("serving", "uvicorn", "uvicorn", "serving", "no built-in server for the HTTP control"),

@@ -8,8 +8,9 @@ A new format is a folder here and a line in `FORMATS`. The module that the line 
 - ``read(source, options) -> TraceData``.
 
 Rooms know the data model, `formats.io` and `formats.producers` (what writers call things), not one another,
-with two exceptions: what a session's files are called (`formats.session`) is known to the formats that ranks
-write, and databases (`formats.sqlite`, which is no format of traces) to those that lie in one.
+with three exceptions: what a session's files are called (`formats.session`) is known to the formats that
+ranks write, databases (`formats.sqlite`, which is no format of traces) to those that lie in one, and what
+others put into meta data (engines, merged ranks, manifests) to `formats.saved`, which keeps it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = ["FORMATS", "Format", "format_module", "recognise"]
 #: Name and module of each format, in the order in which they are asked: the first that knows the content
 #: reads it. With a dot in front a module is one of this package, else it is named in whole.
 FORMATS: dict[str, str] = {
+    "saved": ".saved.reader",
     "etdump": ".etdump.reader",
     "xplane": ".xplane.reader",
     "perfetto": ".perfetto.reader",

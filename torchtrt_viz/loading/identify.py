@@ -18,12 +18,14 @@ from torchtrt_viz.formats.io.stored import IN_MEMORY_BYTES
 from torchtrt_viz.formats.kineto.rank_header import RankHeader, read_rank_header
 from torchtrt_viz.formats.kineto.sniff import begins_merged, is_kineto_header
 from torchtrt_viz.formats.nsys.vocabulary import table_of_file
+from torchtrt_viz.formats.saved.document import SESSION_FORMAT, TRACE_FORMAT, begins_document
 from torchtrt_viz.formats.session.health import archive_damage, document_damage
 from torchtrt_viz.formats.session.manifest import MANIFEST, Manifest, parse_manifest
 from torchtrt_viz.formats.session.rank_names import RankName, read_dump_name, read_rank_name
 from torchtrt_viz.formats.xplane.whole import WITHOUT_EVENTS, xplane_damage
 from torchtrt_viz.loading.rank_files import identity_of, read_archive_meta
 from torchtrt_viz.loading.rank_sidecar import read_sidecar
+from torchtrt_viz.loading.saved_files import saved_header, without_tables
 from torchtrt_viz.loading.sniffing import sniff_head
 from torchtrt_viz.loading.unwrapping import unwrapped
 from torchtrt_viz.loading.walk import File, closed, expand
@@ -108,7 +110,8 @@ def identify(files: Sequence[File], format: str | None) -> list[Identified]:
 
 
 def _one_per_export(files: Sequence[File]) -> list[File]:
-    """Leave out the tables of an export of Nsight Systems but one, which stands for its folder."""
+    """Leave out tables of a saved trace, and those of an export of Nsight Systems but one for the folder."""
+    files = without_tables(files)
     exports = {file.source.folder for file in files if file.source.filename in _OF_EVERY_EXPORT}
     out: list[File] = []
     seen: set[str] = set()
@@ -224,7 +227,11 @@ def _single(
 ) -> Identified:
     """Find out what a file is that is no archive; ``source`` is the content without needless wrappings."""
     if format is None:
-        if not is_kineto_header(head) and (said := read_sidecar(head, source.filename)) is not None:
+        saved = begins_document(head, TRACE_FORMAT) or begins_document(head, SESSION_FORMAT)
+        if (
+            not (saved or is_kineto_header(head))
+            and (said := read_sidecar(head, source.filename)) is not None
+        ):
             return Identified(file, "sidecar", said=said)
         if kind_of(head, source.filename) is not None:
             return Identified(file, "engine file", name=name)
@@ -237,6 +244,10 @@ def _single(
     if format == "flight_recorder":
         name = read_dump_name(file.slashed)
         header = RankHeader(world_size=world_size(head))
+    if format == "saved":
+        if begins_document(head, SESSION_FORMAT):
+            return Identified(file, "other")  # the recordings of the session have documents of their own
+        header = saved_header(source)
     if format == "kineto":
         header = read_rank_header(source)
         damage = document_damage(source, whole=whole)

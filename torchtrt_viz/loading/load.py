@@ -24,6 +24,7 @@ from torchtrt_viz.loading.inputs import Input, Named, open_inputs, open_record
 from torchtrt_viz.loading.merged_ranks import session_of
 from torchtrt_viz.loading.rank_files import RankFile, recordings
 from torchtrt_viz.loading.reading import read_source
+from torchtrt_viz.loading.saved import load_saved, saved_document
 from torchtrt_viz.loading.unwrapping import unwrapped
 from torchtrt_viz.loading.with_graphs import with_graphs
 from torchtrt_viz.model.session_data import SessionData
@@ -61,6 +62,9 @@ def load_data(
         document = _capture(named) if format is None and engine is None else None
         if document is not None:
             return load_capture(document, options)
+        saved = saved_document(named) if format is None else None
+        if saved is not None:
+            return load_saved(saved, named, options, engine)
         if named.what == "file" and engine is None:
             source = named.files[0].source
             if format is not None or not _is_archive(source):

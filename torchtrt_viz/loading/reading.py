@@ -21,5 +21,6 @@ def read_source(source: Source, options: LoadOptions, format: str | None = None)
     here, notes = unwrapped(source.local(options.progress))
     options.warnings.extend(notes)
     trace = format_module(format or sniff(here)).read(here, options)
-    trace.meta["warnings"].extend(mark_implausible(trace))
+    if not trace.as_saved:
+        trace.meta["warnings"].extend(mark_implausible(trace))
     return trace

@@ -28,6 +28,8 @@ def with_graphs(trace: TraceData, captures: Sequence[Capture], options: LoadOpti
     """
     if not options.graphs or not (captures or _launches_graphs(trace)):
         return trace
+    if trace.as_saved and (not captures or "graphs" in trace.meta):
+        return trace  # joined before it was saved, or left alone on purpose
     # slow to import: it needs pandas
     from torchtrt_viz.graphs.join import join
 

@@ -98,6 +98,17 @@ class Args:
                 kept.append(found[key])
         return out, kept
 
+    def texts(self, rows: np.ndarray) -> tuple[np.ndarray, list[str]] | None:
+        """Return the mappings as JSON text, where the source has it: a code per row, and each code's text.
+
+        Code -1: the event has none; -2: `read` has to be asked. None: the source has no text of any.
+        """
+        give = getattr(self._source, "texts", None)
+        if give is None:
+            return None
+        codes, texts = give(np.asarray(rows, dtype=np.int64))
+        return codes, texts
+
     def frame(
         self, rows: Iterable[int] | np.ndarray | None = None, keys: Sequence[str] | None = None
     ) -> pd.DataFrame:

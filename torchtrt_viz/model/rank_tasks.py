@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchtrt_viz.model.repair import Repair
     from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["RankTrace", "ReadOptions", "Result", "Work", "run_here", "run_tasks"]
+__all__ = ["RankTrace", "ReadOptions", "Result", "Work", "run_calls", "run_here", "run_tasks"]
 
 
 class ReadOptions(Protocol):
@@ -109,6 +109,25 @@ def run_here(load: Callable[[int], TraceData], row: int, work: Work) -> Result:
     return [function(trace, **options) for function, options in work], None
 
 
+def run_calls(calls: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterable[Any]:
+    """Call each function as a task on the current client, or on dask's threads; results come in their order.
+
+    Raises
+    ------
+    MissingDependencyError
+        Without dask.
+    """
+    try:
+        import dask
+    except ImportError as error:
+        raise MissingDependencyError("dask", "cluster", "spread the ranks of a session over tasks") from error
+    client = _client()
+    if client is not None:
+        return _from_client(client, calls)
+    results: tuple[Any, ...] = dask.compute(*[dask.delayed(function)(*given) for function, given in calls])
+    return iter(results)
+
+
 def run_one(
     file: RankTrace, load_options: ReadOptions, work: Work, present: Callable[[TraceData], TraceData]
 ) -> Result:
@@ -133,17 +152,8 @@ def run_tasks(
     MissingDependencyError
         Without dask.
     """
-    try:
-        import dask
-    except ImportError as error:
-        raise MissingDependencyError("dask", "cluster", "spread the ranks of a session over tasks") from error
     load_options = load_options.elsewhere()
-    client = _client()
-    if client is not None:
-        return _from_client(client, files, load_options, work, present)
-    tasks = [dask.delayed(run_one)(file, load_options, work, present) for file in files]
-    results: tuple[Result, ...] = dask.compute(*tasks)
-    return iter(results)
+    return run_calls([(run_one, (file, load_options, work, present)) for file in files])
 
 
 def _client() -> Any:
@@ -158,23 +168,16 @@ def _client() -> Any:
         return None
 
 
-def _from_client(
-    client: Any,
-    files: Sequence[RankTrace],
-    load_options: ReadOptions,
-    work: Work,
-    present: Callable[[TraceData], TraceData],
-) -> Iterator[Result]:
+def _from_client(client: Any, calls: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> Iterator[Any]:
     # Only so many tasks at a time as keep the workers busy: results that wait to be taken are held by them.
-    left = iter(files)
+    left = iter(calls)
     pending: deque[Any] = deque()
     ahead = 0
     while True:
         if len(pending) <= ahead // 2:  # workers may have come or gone since
             ahead = max(_LEAST_AHEAD, _AHEAD_PER_THREAD * sum(client.nthreads().values()))
-            for file in islice(left, ahead - len(pending)):
-                task = client.submit(run_one, file, load_options, work, present, pure=False, retries=_RETRIES)
-                pending.append(task)
+            for function, given in islice(left, ahead - len(pending)):
+                pending.append(client.submit(function, *given, pure=False, retries=_RETRIES))
         if not pending:
             return
         yield pending.popleft().result()

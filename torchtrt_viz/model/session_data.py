@@ -94,7 +94,11 @@ class SessionData:
         "dask" when frames over ranks are computed as one task per rank.
     computed : dict
         Tables over all ranks that were worked out before, by name: reading the ranks again costs time.
+    dataset : str or None
+        Folder of the saved session that it was loaded from.
     """
+
+    dataset: str | None = None
 
     @classmethod
     def present(cls) -> Callable[[TraceData], TraceData]:
@@ -248,6 +252,7 @@ world_size
     def _part(self, rows: Sequence[int]) -> Self:
         part = type(self)([self._files[row] for row in rows], options=self._options, engine=self.engine)
         part.meta = {**self.meta, "warnings": list(self.meta["warnings"])}
+        part.dataset = self.dataset
         return part
 
     def _rows(self, wanted: dict[str, Any]) -> list[int]:

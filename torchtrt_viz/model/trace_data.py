@@ -28,7 +28,11 @@ class TraceData:
         is unknown), ``clock`` (what the base is and how clocks were aligned, in words), ``rank``,
         ``versions``, ``synthetic`` (True for made-up data), ``warnings`` (list of :class:`Repair`), and
         what else the format records.
+    as_saved : bool
+        Whether the trace was read as it was saved: nothing is to be found out or added any more.
     """
+
+    as_saved = False
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz._native import native
 from torchtrt_viz.errors import TraceFormatError
+from torchtrt_viz.formats.io.gc_paused import collector_paused
 from torchtrt_viz.formats.io.source import Source
 
 __all__ = ["EventArgs", "FileEvents"]
@@ -58,6 +59,19 @@ class FileEvents:
             return np.zeros(0, np.int32), []
         wanted, positions = np.unique(offsets, return_inverse=True)
         codes, texts = native("kineto").argument_texts(list(self._texts(wanted)), key)
+        return codes[positions.ravel()], texts
+
+    def details(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int32], list[bytes]]:
+        """Return all arguments of the events at ``offsets`` as text: a code per event, and each code's text.
+
+        Codes are those of `values`. The text is as it stands in the file, and was not looked into.
+        """
+        if not len(offsets):
+            return np.zeros(0, np.int32), []
+        wanted, positions = np.unique(offsets, return_inverse=True)
+        # an event whose arguments are the event: its argument "args" is what is asked for
+        within = [b'{"args":%b}' % text for text in self._texts(wanted)]
+        codes, texts = native("kineto").argument_texts(within, "args")
         return codes[positions.ravel()], texts
 
     def _texts(self, wanted: NDArray[np.int64]) -> Iterator[bytes]:
@@ -221,6 +235,37 @@ class EventArgs:
                 codes[position] = len(values)
                 values.append(details[key])
         return codes, values
+
+    def texts(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+        """Return the arguments of many rows as JSON text: a code per row (-1 none, -2 ask `read`)."""
+        rows = np.asarray(rows, dtype=np.int64)
+        found, texts = self._events.details(self._offsets[rows])
+        with collector_paused():
+            told = [_plain_object(text) for text in texts]
+        # code -> code of the text that is kept; the last two entries are those of -2 and -1
+        table = np.array([*(place if text else _CODES[text] for place, text in enumerate(told)), -2, -1])
+        codes = table[found]
+        if self._ends:
+            codes[np.isin(rows, np.fromiter(self._ends, np.int64, len(self._ends)))] = -2
+        if self._durations is not None:
+            codes[self._durations[rows]] = -2
+        return codes, [text or "" for text in told]
+
+
+_CODES = {None: -2, "": -1}
+
+
+def _plain_object(text: bytes) -> str | None:
+    """Return JSON text of an object as it can be kept; "" for an empty one, None where it has to be read."""
+    import orjson
+
+    if _LONG_INTEGER.search(text) is not None or b'"$' in text:
+        return None
+    try:
+        value = orjson.loads(text)
+        return (text.decode() if value else "") if isinstance(value, dict) else None
+    except (orjson.JSONDecodeError, UnicodeDecodeError):
+        return None
 
 
 def _arguments(event: dict[str, Any]) -> dict[str, Any]:
