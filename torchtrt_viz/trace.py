@@ -763,6 +763,53 @@ class Trace(TraceData):
             height=height,
         )
 
+    def save_chart(
+        self,
+        name: str,
+        path: str | PathLike[str],
+        *,
+        engine: str | None = None,
+        theme: str = "auto",
+        width: int = 1000,
+    ) -> Path:
+        """Write a chart as an SVG file, without a browser; ``tv.widgets.charts`` shows the same in notebooks.
+
+        Parameters
+        ----------
+        name
+            layers, layer_types, plan, delegate_phases, kernels, gpu_time, idle, critical_path, launch_delay,
+            longest_delays, graph_launches, collectives, roofline, flame_gpu, flame or memory.
+        path
+            File to write; it appears whole or not at all. A chart of which nothing was recorded says why.
+        engine
+            Only this engine, for layers, layer_types and plan.
+        theme
+            "light", "dark", or "auto", which follows the viewer's setting.
+        width
+            Of the picture in pixels, 320 to 20000; an engine's graph is as wide as it needs to be.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Raises
+        ------
+        OptionError
+            For a chart, an engine, a theme or a width that there is not.
+        OutputError
+            When the file cannot be written.
+
+        Examples
+        --------
+        >>> trace.save_chart("roofline", folder / "roofline.svg").name
+        'roofline.svg'
+        """
+        # slow to import: it needs pandas
+        from torchtrt_viz.report.chart_file import write_chart
+
+        return write_chart(self, name, path, engine=engine, theme=theme, width=width)
+
     def to_perfetto(
         self, path: str | PathLike[str], *, format: str | None = None, args: bool = False
     ) -> Path:

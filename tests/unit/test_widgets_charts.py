@@ -6,15 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from described_engines import chain, engine
 from timeline_traces import HOSTILE, model_trace
 from trace_builder import Builder
 
 import torchtrt_viz as tv
 from torchtrt_viz import analysis
+from torchtrt_viz.charts.palette import THEMES
+from torchtrt_viz.charts.registry import chart
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model import schema
 from torchtrt_viz.trace import Trace
 from torchtrt_viz.widgets import charts
+from torchtrt_viz.widgets.figures.theme import note_theme
 
 go = pytest.importorskip("plotly.graph_objects", reason="plotly is not installed (extra lab)")
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -177,3 +181,84 @@ def test_wrong_options_of_the_call_tree(trace):
         charts.modules(trace, kind="pie")
     with pytest.raises(OptionError, match="host"):
         charts.modules(trace, value="both")
+
+
+# -- figures of `torchtrt_viz.charts` --------------------------------------------------------------------
+
+
+def marks_of(figure) -> float:
+    """Sum of the bars, or of the values of the points, in the unit of their axis."""
+    horizontal = [bar for bar in figure.data if bar.type == "bar" and bar.orientation == "h"]
+    return sum(float(np.sum(bar.x)) for bar in horizontal) * unit_of(figure.layout.xaxis)
+
+
+@pytest.mark.parametrize(
+    "name", ["kernels", "gpu_time", "idle", "critical_path", "longest_delays", "delegate_phases", "layers"]
+)
+def test_bars_of_a_figure_are_those_of_the_chart(trace, name):
+    body = chart(trace, name).body
+    assert marks_of(charts.CHARTS[name](trace)) == pytest.approx(
+        sum(part.value for bar in body.bars for part in bar.parts)
+    )
+
+
+def test_columns_of_a_figure_are_the_launches(trace):
+    figure = charts.launch_delay(trace)
+    assert sum(int(np.sum(bar.y)) for bar in figure.data) == len(analysis.launch_delays(trace))
+
+
+def test_boxes_of_a_figure_keep_the_time(trace):
+    for name in ("flame", "flame_gpu"):
+        (data,) = charts.CHARTS[name](trace).data
+        inside = dict.fromkeys(data.ids, 0.0)
+        for above, value in zip(data.parents, data.values, strict=True):
+            if above:
+                inside[above] += value
+        for box, value in zip(data.ids, data.values, strict=True):
+            assert inside[box] <= value
+        assert data.values[0] == inside["all"], "all is the sum of the threads"
+
+
+def test_the_graph_of_an_engine_has_every_layer_and_tensor():
+    figure = charts.plan(engine(chain(40)))
+    lines, tensors, *nodes = figure.data
+    assert sum(len(one.x) for one in nodes) == 41
+    assert list(lines.x).count(None) == len(tensors.x) == 40 + 13
+    assert not lines.showlegend
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", list(charts.CHARTS))
+def test_a_figure_has_the_colours_of_its_theme(trace, name, theme):
+    layout = charts.CHARTS[name](trace, theme=theme).layout
+    assert layout.paper_bgcolor == layout.plot_bgcolor == THEMES[theme]["back"]
+    assert layout.font.color == THEMES[theme]["text"]
+
+
+def test_the_theme_of_a_figure_when_nobody_says(trace, monkeypatch):
+    import plotly.io as pio
+
+    def back():
+        return charts.layers(trace).layout.paper_bgcolor
+
+    assert back() == THEMES["light"]["back"]
+    monkeypatch.setattr(pio.templates, "default", "plotly_dark")
+    assert back() == THEMES["dark"]["back"], "plotly's own setting"
+    monkeypatch.setattr(pio.templates, "default", "plotly")
+    note_theme("dark")
+    try:
+        assert back() == THEMES["dark"]["back"], "what a widget of ours saw"
+    finally:
+        note_theme("")
+    with pytest.raises(OptionError, match="auto"):
+        charts.layers(trace, theme="blue")
+
+
+def test_a_chart_is_saved_without_a_browser(trace, tmp_path):
+    path = trace.save_chart("layers", tmp_path / "layers.svg", engine="head_0", theme="dark")
+    assert path.read_text().startswith("<svg xmlns=")
+    with pytest.raises(OptionError, match="engine"):
+        trace.save_chart("flame", tmp_path / "flame.svg", engine="head_0")
+    with pytest.raises(OptionError, match="head_0"):
+        trace.save_chart("layers", tmp_path / "x.svg", engine="other")
+    assert [file.name for file in tmp_path.iterdir()] == ["layers.svg"]

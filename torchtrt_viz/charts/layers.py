@@ -27,10 +27,7 @@ def layers(trace: TraceData, *, engine: str | None = None, top: int = 30) -> Cha
     """Draw the layers that took longest."""
     frame = layer_table(trace)
     if engine is not None:
-        known = frame["engine"].dropna().unique().tolist()
-        if engine not in known:
-            raise OptionError("engine", engine, f"one of {known}")
-        frame = frame[frame["engine"] == engine]
+        frame = _of(frame, engine)
     frame = frame[frame["total_ns"].notna() & frame["domain"].notna()]
     shown = frame.sort_values("total_ns", ascending=False, kind="stable").head(top)
     several = frame["engine"].nunique() > 1
@@ -60,6 +57,13 @@ def layers(trace: TraceData, *, engine: str | None = None, top: int = 30) -> Cha
     )
 
 
+def _of(frame: pd.DataFrame, engine: str) -> pd.DataFrame:
+    known = frame["engine"].dropna().unique().tolist()
+    if engine not in known:
+        raise OptionError("engine", engine, f"one of {known}")
+    return frame[frame["engine"] == engine]
+
+
 def _says(shown: pd.DataFrame, of: int) -> str:
     if not len(shown):
         return ""
@@ -74,7 +78,9 @@ def _says(shown: pd.DataFrame, of: int) -> str:
 
 def layer_types(trace: TraceData, *, engine: str | None = None, top: int = 24) -> Chart:
     """Draw the time of layers by type, each bar divided by precision."""
-    frame = layer_types_table(trace, engine=engine)
+    frame = layer_types_table(trace)
+    if engine is not None:
+        frame = _of(frame, engine)
     timed = frame[frame["total_ns"].notna() & frame["domain"].notna()]
     several = timed["engine"].nunique() > 1
     precisions = list(dict.fromkeys(timed["precision"].fillna("unknown")))

@@ -19,6 +19,7 @@ CHARTS: dict[str, str] = {
     "layer_types": "layers:layer_types",
     "plan": "plan:plan",
     "delegate_phases": "phases:delegate_phases",
+    "kernels": "kernels:kernels",
     "gpu_time": "device_time:gpu_time",
     "idle": "device_time:idle",
     "critical_path": "critical:critical",

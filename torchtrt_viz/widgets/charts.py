@@ -2,42 +2,70 @@
 
 Cool colours are host time, warm colours GPU time, as in the timeline; no chart adds the two up. Names come
 from files: they are escaped, since plotly reads some markup.
+
+Every chart takes ``height`` (pixels; None: what suits its content) and ``theme``: "light", "dark", or "auto",
+which is that of plotly's default template, else that of the notebook once a widget of ours was shown in it.
+``torchtrt_viz.Trace.save_chart`` writes the same charts as SVG, without a browser.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torchtrt_viz.analysis import delegate_gaps, flame_graph, idle_gaps, phases_by_call
 from torchtrt_viz.analysis import iterations as table
 from torchtrt_viz.analysis.device.host_gpu_time import host_gpu as host_gpu_table
-from torchtrt_viz.analysis.device.memory_use import memory as memory_table
-from torchtrt_viz.analysis.device.operator_tables import kernels as kernel_table
 from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED
-from torchtrt_viz.analysis.engine.layer_table import layers as layer_table
-from torchtrt_viz.errors import MissingDependencyError, OptionError
-from torchtrt_viz.report.columns import duration, one_line
+from torchtrt_viz.charts.names import shade
+from torchtrt_viz.charts.palette import GPU, HOST, REST
+from torchtrt_viz.charts.registry import chart
+from torchtrt_viz.charts.written import duration
+from torchtrt_viz.errors import OptionError
+from torchtrt_viz.widgets.figures.blank import blank, label, plotly, safe, say_nothing, unit_of
+from torchtrt_viz.widgets.figures.drawn import figure_of
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
+    from torchtrt_viz.analysis.device.device_specs import Device
     from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["CHARTS", "gaps", "host_gpu", "iterations", "kernels", "layers", "memory", "modules", "phases"]
-
-HOST = ("#2f6db5", "#2b8a86", "#6c72c0", "#3b9cc4", "#73879c", "#5a75bd", "#3f9e7d", "#8fb2d9")
-GPU = ("#d3731f", "#b5532c", "#cfa11f", "#9c6f3c", "#c46a54", "#a98060", "#b98a14", "#a8584a")
-_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
-_LONGEST_LABEL = 46
+__all__ = [
+    "CHARTS",
+    "collectives",
+    "critical_path",
+    "delegate_phases",
+    "flame",
+    "flame_gpu",
+    "gaps",
+    "gpu_time",
+    "graph_launches",
+    "host_gpu",
+    "idle",
+    "iterations",
+    "kernels",
+    "launch_delay",
+    "layer_types",
+    "layers",
+    "longest_delays",
+    "memory",
+    "modules",
+    "phases",
+    "plan",
+    "roofline",
+]
 
 
 def layers(
-    trace: TraceData, *, engine: str | None = None, top: int = 30, height: int | None = None
+    trace: TraceData,
+    *,
+    engine: str | None = None,
+    top: int = 30,
+    height: int | None = None,
+    theme: str = "auto",
 ) -> go.Figure:
     """Layers of the engines by time, longest first; colours say host or GPU.
 
@@ -47,34 +75,156 @@ def layers(
         Only this engine (a value of the column ``engine``).
     top
         At most so many layers; the title says how many there are.
-    height
-        Of the figure in pixels.
 
     Raises
     ------
     OptionError
         For an engine that the trace does not have.
     """
-    frame = layer_table(trace)
-    if engine is not None:
-        known = frame["engine"].dropna().unique().tolist()
-        if engine not in known:
-            raise OptionError("engine", engine, f"one of {known}")
-        frame = frame[frame["engine"] == engine]
-    frame = frame[frame["total_ns"].notna()]
-    shown = frame.sort_values("total_ns", ascending=False, kind="stable").head(top)
-    title = f"Layers by time ({len(shown)} of {len(frame)})" if len(frame) > top else "Layers by time"
-    return _bars(shown, title, height)
+    return figure_of(chart(trace, "layers", engine=engine, top=top), height=height, theme=theme)
 
 
-def kernels(trace: TraceData, *, top: int = 30, height: int | None = None) -> go.Figure:
+def layer_types(
+    trace: TraceData, *, engine: str | None = None, height: int | None = None, theme: str = "auto"
+) -> go.Figure:
+    """Layers by type, each bar divided by precision; ``engine`` chooses one."""
+    return figure_of(chart(trace, "layer_types", engine=engine), height=height, theme=theme)
+
+
+def plan(
+    trace: TraceData, *, engine: str | None = None, height: int | None = None, theme: str = "auto"
+) -> go.Figure:
+    """The graph of an engine: layers from the inputs down, and the tensors between them.
+
+    Parameters
+    ----------
+    engine
+        Which engine; by default the one whose layers took longest.
+
+    Raises
+    ------
+    OptionError
+        For an engine that the trace does not describe.
+    """
+    return figure_of(chart(trace, "plan", engine=engine), height=height, theme=theme)
+
+
+def kernels(trace: TraceData, *, top: int = 30, height: int | None = None, theme: str = "auto") -> go.Figure:
     """Device work by name: sums of durations on the GPU, which is not wall time where streams overlap."""
-    frame = kernel_table(trace)
-    shown = frame.head(top).assign(domain="gpu")
-    return _bars(shown, "GPU work by name, sums of durations", height)
+    return figure_of(chart(trace, "kernels", top=top), height=height, theme=theme)
 
 
-def phases(trace: TraceData, *, delegate: str | None = None, height: int = 380) -> go.Figure:
+def delegate_phases(
+    trace: TraceData, *, top: int = 20, height: int | None = None, theme: str = "auto"
+) -> go.Figure:
+    """Host time of each delegate, divided by the phases of its calls."""
+    return figure_of(chart(trace, "delegate_phases", top=top), height=height, theme=theme)
+
+
+def gpu_time(trace: TraceData, *, height: int | None = None, theme: str = "auto") -> go.Figure:
+    """Where each device's time went: computing, communicating, copying, idle."""
+    return figure_of(chart(trace, "gpu_time"), height=height, theme=theme)
+
+
+def idle(
+    trace: TraceData, *, level: str = "stream", height: int | None = None, theme: str = "auto"
+) -> go.Figure:
+    """Idle time of streams, or with ``level="device"`` of whole devices, by cause."""
+    return figure_of(chart(trace, "idle", level=level), height=height, theme=theme)
+
+
+def critical_path(trace: TraceData, *, height: int | None = None, theme: str = "auto") -> go.Figure:
+    """What the end of the capture waited for, by segment and name."""
+    return figure_of(chart(trace, "critical_path"), height=height, theme=theme)
+
+
+def launch_delay(trace: TraceData, *, height: int | None = None, theme: str = "auto") -> go.Figure:
+    """How many launches waited how long, from the call to the start of the work."""
+    return figure_of(chart(trace, "launch_delay"), height=height, theme=theme)
+
+
+def longest_delays(
+    trace: TraceData, *, top: int = 15, height: int | None = None, theme: str = "auto"
+) -> go.Figure:
+    """The longest launch delay of each kernel, with the operator that launched it."""
+    return figure_of(chart(trace, "longest_delays", top=top), height=height, theme=theme)
+
+
+def graph_launches(trace: TraceData, *, height: int | None = None, theme: str = "auto") -> go.Figure:
+    """Launches of CUDA (or HIP) graphs: host time of each, and GPU time of its work."""
+    return figure_of(chart(trace, "graph_launches"), height=height, theme=theme)
+
+
+def collectives(trace: TraceData, *, height: int | None = None, theme: str = "auto") -> go.Figure:
+    """Collectives by start and duration on the device."""
+    return figure_of(chart(trace, "collectives"), height=height, theme=theme)
+
+
+def roofline(
+    trace: TraceData,
+    *,
+    of: str | None = None,
+    device: Device | str | None = None,
+    height: int | None = None,
+    theme: str = "auto",
+) -> go.Figure:
+    """Arithmetic reached over intensity, under the device's roofs where they are known.
+
+    Parameters
+    ----------
+    of
+        "operators" or "layers"; None: layers where an engine is described, else operators.
+    device
+        A known device's name, or a `Device`; None: the one that the trace names, if it is known.
+
+    Raises
+    ------
+    OptionError
+        For a device that is not known.
+    """
+    return figure_of(chart(trace, "roofline", of=of, device=device), height=height, theme=theme)
+
+
+def flame(
+    trace: TraceData,
+    *,
+    kinds: Iterable[str] | None = None,
+    min_pct: float = 0.15,
+    height: int | None = None,
+    theme: str = "auto",
+) -> go.Figure:
+    """Host time of each thread by who called whom, each moment counted once.
+
+    Parameters
+    ----------
+    kinds
+        Kinds of host spans to keep; by default what threads did, without records of the recorder's own.
+    min_pct
+        Boxes below this share of the whole are left out.
+    """
+    return figure_of(chart(trace, "flame", kinds=kinds, min_pct=min_pct), height=height, theme=theme)
+
+
+def flame_gpu(
+    trace: TraceData,
+    *,
+    kinds: Iterable[str] | None = None,
+    min_pct: float = 0.15,
+    height: int | None = None,
+    theme: str = "auto",
+) -> go.Figure:
+    """GPU work by the code that launched it: sums of durations; parameters as in `flame`."""
+    return figure_of(chart(trace, "flame_gpu", kinds=kinds, min_pct=min_pct), height=height, theme=theme)
+
+
+def memory(trace: TraceData, *, height: int | None = None, theme: str = "auto") -> go.Figure:
+    """Memory in use and held over time, per device, as steps."""
+    return figure_of(chart(trace, "memory"), height=height, theme=theme)
+
+
+def phases(
+    trace: TraceData, *, delegate: str | None = None, height: int = 380, theme: str = "auto"
+) -> go.Figure:
     """Phases of every delegate call, stacked per call in the order of time: host time.
 
     Parameters
@@ -95,8 +245,8 @@ def phases(trace: TraceData, *, delegate: str | None = None, height: int = 380) 
     if delegate is None and len(names):
         delegate = str(names.value_counts().index[0])
     frame, calls = frame[frame["delegate"] == delegate], calls[calls["delegate"] == delegate]
-    figure = _figure(f"Phases per call of {_label(delegate or 'delegates')} (host time)", height)
-    scale, unit = _scale(calls["call_dur_ns"])
+    figure = blank(f"Phases per call of {label(delegate or 'delegates')} (host time)", height, theme)
+    scale, unit = unit_of(calls["call_dur_ns"])
     phases_in_order = [name for name in frame["phase"].unique() if name != UNATTRIBUTED]
     for at, name in enumerate([*phases_in_order, UNATTRIBUTED]):
         rows = frame[frame["phase"] == name]
@@ -104,25 +254,25 @@ def phases(trace: TraceData, *, delegate: str | None = None, height: int = 380) 
         figure.add_bar(
             x=rows["call"].tolist(),
             y=(rows["dur_ns"] / scale).tolist(),
-            name="outside phases" if rest else _label(name),
-            marker_color="#c3cad2" if rest else HOST[at % len(HOST)],
+            name="outside phases" if rest else label(name),
+            marker_color=REST if rest else HOST[at % len(HOST)],
             customdata=[duration(value) for value in rows["dur_ns"]],
             hovertemplate="call %{x}: %{customdata} host time<extra>%{fullData.name}</extra>",
         )
     if calls.empty:
-        _say_nothing(figure, "no delegate calls were recorded: profile(level='phases') does")
+        say_nothing(figure, "no delegate calls were recorded: profile(level='phases') does")
     figure.update_layout(barmode="stack", bargap=0.15)
     figure.update_xaxes(title="call")
     figure.update_yaxes(title=f"host time [{unit}]")
     return figure
 
 
-def host_gpu(trace: TraceData, *, height: int = 380) -> go.Figure:
+def host_gpu(trace: TraceData, *, height: int = 380, theme: str = "auto") -> go.Figure:
     """Where the whole window went on either side: shares that overlap, and are not to be added."""
     frame = host_gpu_table(trace)
     frame = frame[frame["pct"].notna() & (frame["measure"] != "window")]
-    figure = _figure("Host and GPU: share of the whole window (shares overlap)", height)
-    color = {"host": HOST[0], "gpu": GPU[0], "both": "#7a6a9c"}
+    figure = blank("Host and GPU: share of the whole window (shares overlap)", height, theme)
+    color = {"host": HOST[0], "gpu": GPU[0], "both": REST}
     many = frame["device"].nunique() > 1
     labels = [
         f"{measure} (GPU {device})" if many and device >= 0 else measure
@@ -130,11 +280,11 @@ def host_gpu(trace: TraceData, *, height: int = 380) -> go.Figure:
     ]
     figure.add_bar(
         orientation="h",
-        y=[_label(label) for label in labels][::-1],
+        y=[label(name) for name in labels][::-1],
         x=frame["pct"].astype(float).tolist()[::-1],
         marker_color=[color[str(side)] for side in frame["domain"]][::-1],
         customdata=[
-            [duration(float(ns)), _safe(meaning)]
+            [duration(float(ns)), safe(meaning)]
             for ns, meaning in zip(frame["ns"], frame["meaning"], strict=True)
         ][::-1],
         hovertemplate="%{x:.1f} % (%{customdata[0]})<br>%{customdata[1]}<extra></extra>",
@@ -143,37 +293,7 @@ def host_gpu(trace: TraceData, *, height: int = 380) -> go.Figure:
     return figure
 
 
-def memory(trace: TraceData, *, height: int = 360) -> go.Figure:
-    """Memory in use and held over time, per device, as steps."""
-    frame = memory_table(trace)
-    figure = _figure("Memory over time", height)
-    begin = _begin(trace)
-    t_scale, t_unit = _scale(frame["ts_ns"] - begin) if len(frame) else (1.0, "ns")
-    for at, (device, rows) in enumerate(frame.groupby("device", sort=False, observed=True)):
-        color = (GPU if str(device).startswith("cuda") else HOST)[at % 8]
-        for column, words, dash in (
-            ("allocated_bytes", "in use", "solid"),
-            ("reserved_bytes", "held by the allocator", "dot"),
-        ):
-            values = rows[column].astype("Float64")
-            if values.isna().all():
-                continue
-            figure.add_scatter(
-                x=((rows["ts_ns"] - begin) / t_scale).tolist(),
-                y=(values / 2**20).tolist(),
-                name=f"{_label(device)}, {words}",
-                mode="lines",
-                line={"shape": "hv", "dash": dash, "color": color},
-                hovertemplate="%{y:.2f} MiB at %{x:.4g} " + t_unit + "<extra>%{fullData.name}</extra>",
-            )
-    if frame.empty:
-        _say_nothing(figure, "no memory was recorded: torch.profiler does with profile_memory=True")
-    figure.update_xaxes(title=f"time from the first event [{t_unit}]")
-    figure.update_yaxes(title="memory [MiB]", rangemode="tozero")
-    return figure
-
-
-def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go.Figure:
+def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360, theme: str = "auto") -> go.Figure:
     """How long the gaps are: between delegate calls on the host, or idle gaps of the GPU's streams.
 
     Parameters
@@ -197,10 +317,10 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
         ]
     else:
         raise OptionError("level", level, "one of 'delegates', 'gpu'")
-    figure = _figure(
-        "Gaps between delegate calls" if level == "delegates" else "Idle gaps of the GPU", height
+    figure = blank(
+        "Gaps between delegate calls" if level == "delegates" else "Idle gaps of the GPU", height, theme
     )
-    scale, unit = _scale(frame["dur_ns"])
+    scale, unit = unit_of(frame["dur_ns"])
     for name, values, color in groups:
         some = values.to_numpy(dtype=float)
         some = some[some > 0]
@@ -217,7 +337,7 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
             x=np.sqrt(edges[:-1] * edges[1:]) / scale,
             width=np.diff(edges) / scale * 0.96,
             y=counts,
-            name=_label(name),
+            name=label(name),
             marker_color=color,
             customdata=[duration(total) for total in sums],
             hovertemplate="about %{x:.3g} "
@@ -225,19 +345,19 @@ def gaps(trace: TraceData, *, level: str = "delegates", height: int = 360) -> go
             + ": %{y} gaps, %{customdata} in all<extra>%{fullData.name}</extra>",
         )
     if frame.empty:
-        _say_nothing(figure, "no gaps: the trace holds fewer than two such events in a row")
+        say_nothing(figure, "no gaps: the trace holds fewer than two such events in a row")
     figure.update_xaxes(title=f"length of a gap [{unit}]", type="log")
     figure.update_yaxes(title="gaps")
     figure.update_layout(barmode="stack")
     return figure
 
 
-def iterations(trace: TraceData, *, height: int = 360) -> go.Figure:
+def iterations(trace: TraceData, *, height: int = 360, theme: str = "auto") -> go.Figure:
     """Length of every iteration, and their distribution; warm-up is drawn apart."""
     frame = table(trace)
-    figure = _figure("Iterations", height)
-    scale, unit = _scale(frame["dur_ns"])
-    for warmup, words, color in ((False, "iterations", HOST[0]), (True, "warm-up", "#9aa5b1")):
+    figure = blank("Iterations", height, theme)
+    scale, unit = unit_of(frame["dur_ns"])
+    for warmup, words, color in ((False, "iterations", HOST[0]), (True, "warm-up", REST)):
         rows = frame[frame["warmup"] == warmup]
         if rows.empty:
             continue
@@ -263,7 +383,7 @@ def iterations(trace: TraceData, *, height: int = 360) -> go.Figure:
             xaxis2={"domain": [0.88, 1.0], "showticklabels": False},
         )
     if frame.empty:
-        _say_nothing(figure, "the trace knows of no iterations, steps or methods")
+        say_nothing(figure, "the trace knows of no iterations, steps or methods")
     figure.update_yaxes(title=f"time from begin to end [{unit}]", rangemode="tozero")
     return figure
 
@@ -276,6 +396,7 @@ def modules(
     kinds: Sequence[str] | None = None,
     min_pct: float = 0.2,
     height: int = 560,
+    theme: str = "auto",
 ) -> go.Figure:
     """Who calls whom, as an icicle or a tree map of the call tree: modules, annotations, operators.
 
@@ -295,7 +416,7 @@ def modules(
     OptionError
         For another kind or value.
     """
-    go = _plotly()
+    go = plotly()
     if kind not in ("icicle", "treemap"):
         raise OptionError("kind", kind, "one of 'icicle', 'treemap'")
     if value not in ("host", "gpu"):
@@ -310,11 +431,11 @@ def modules(
     orientation = {"tiling": {"orientation": "v"}} if kind == "icicle" else {}
     trace_ = make(
         ids=ids,
-        labels=[f"all {side}", *(_label(name) for name in frame["name"])],
+        labels=[f"all {side}", *(label(name) for name in frame["name"])],
         parents=parents,
         values=[whole, *frame["total_ns"].astype(float)],
         branchvalues="total",
-        marker={"colors": ["#c3cad2", *(shades[_hash(name) % len(shades)] for name in frame["name"])]},
+        marker={"colors": [REST, *(shades[shade(name)] for name in frame["name"])]},
         customdata=[
             [duration(whole), "", ""],
             *(
@@ -327,7 +448,7 @@ def modules(
         + ", own %{customdata[1]}<br>%{customdata[2]}<extra></extra>",
         **orientation,
     )
-    figure = _figure(f"Call tree by {side}", height)
+    figure = blank(f"Call tree by {side}", height, theme)
     figure.add_trace(trace_)
     figure.update_layout(margin={"l": 8, "r": 8, "t": 44, "b": 8})
     return figure
@@ -335,116 +456,25 @@ def modules(
 
 CHARTS = {
     "layers": layers,
+    "layer_types": layer_types,
+    "plan": plan,
     "kernels": kernels,
     "phases": phases,
+    "delegate_phases": delegate_phases,
     "host_gpu": host_gpu,
+    "gpu_time": gpu_time,
+    "idle": idle,
+    "critical_path": critical_path,
+    "launch_delay": launch_delay,
+    "longest_delays": longest_delays,
+    "graph_launches": graph_launches,
+    "collectives": collectives,
+    "roofline": roofline,
+    "flame": flame,
+    "flame_gpu": flame_gpu,
+    "modules": modules,
     "memory": memory,
     "gaps": gaps,
     "iterations": iterations,
-    "modules": modules,
 }
 """Every chart by name; each takes a trace and gives a figure."""
-
-
-def _plotly() -> Any:
-    try:
-        import plotly.graph_objects as go
-    except ImportError as error:
-        raise MissingDependencyError("plotly", "lab", "draw charts") from error
-    return go
-
-
-def _figure(title: str, height: int | None) -> go.Figure:
-    figure = _plotly().Figure()
-    figure.update_layout(
-        title={"text": title, "font": {"size": 15}, "x": 0.01},
-        height=height,
-        template="plotly_white",
-        autosize=True,
-        margin={"l": 70, "r": 20, "t": 46, "b": 46},
-        legend={"orientation": "h", "y": -0.18},
-        hoverlabel={"namelength": 80, "align": "left"},
-    )
-    return figure
-
-
-def _say_nothing(figure: go.Figure, why: str) -> None:
-    figure.add_annotation(
-        text=why, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5, font={"size": 14}
-    )
-
-
-def _bars(frame: pd.DataFrame, title: str, height: int | None) -> go.Figure:
-    figure = _figure(title, height or max(260, 60 + 20 * len(frame)))
-    scale, unit = _scale(frame["total_ns"])
-    for side, colors, words in (("host", HOST, "host time"), ("gpu", GPU, "GPU time")):
-        rows = frame[frame["domain"] == side].iloc[::-1]
-        if rows.empty:
-            continue
-        calls = rows["calls"].astype(object).where(rows["calls"].notna(), None)
-        figure.add_bar(
-            orientation="h",
-            y=_apart(_labels(rows)),
-            x=(rows["total_ns"].astype(float) / scale).tolist(),
-            name=words,
-            marker_color=colors[0],
-            customdata=[
-                [_safe(name), duration(float(ns)), "" if count is None else f", {int(count):,} calls"]
-                for name, ns, count in zip(rows["name"], rows["total_ns"], calls, strict=True)
-            ],
-            hovertemplate="%{customdata[0]}<br>%{customdata[1]} " + words + "%{customdata[2]}<extra></extra>",
-        )
-    if frame.empty:
-        _say_nothing(figure, "nothing of the sort was collected")
-    figure.update_xaxes(title=f"time [{unit}]")
-    figure.update_layout(margin={"l": 10, "r": 20, "t": 46, "b": 46}, barmode="overlay")
-    figure.update_yaxes(automargin=True)
-    return figure
-
-
-def _labels(rows: pd.DataFrame) -> list[str]:
-    """Label bars by name, and by engine where there are several."""
-    if "engine" not in rows or rows["engine"].nunique() < 2:
-        return [_label(name) for name in rows["name"]]
-    return [
-        f"{_label(name)} · {_label(engine)}"
-        for name, engine in zip(rows["name"], rows["engine"], strict=True)
-    ]
-
-
-def _apart(labels: list[str]) -> list[str]:
-    """Keep equal labels (different engines) as bars of their own."""
-    seen: dict[str, int] = {}
-    out = []
-    for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-        out.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
-    return out
-
-
-def _safe(text: Any) -> str:
-    """Return text that plotly shows as it is: it reads tags and a few entities, quotes not among them."""
-    return html.escape(one_line(text), quote=False)
-
-
-def _label(name: Any) -> str:
-    text = str(name)
-    return _safe(text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…")
-
-
-def _scale(values: pd.Series) -> tuple[float, str]:
-    """Return the unit that suits the largest value: its size in ns and its name."""
-    numbers = values.dropna()
-    most = float(numbers.max()) if len(numbers) else 0.0
-    return next((size, unit) for size, unit in _UNITS if most >= size or size == 1.0)
-
-
-def _begin(trace: TraceData) -> int:
-    measured = trace.measured
-    return int(measured["start_ns"].min()) if len(measured) else 0
-
-
-def _hash(name: Any) -> int:
-    import zlib
-
-    return zlib.crc32(str(name).encode("utf-8", "replace"))
