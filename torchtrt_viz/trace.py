@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.analysis.columns.answers import EXPLAIN, QUESTIONS, SUMMARY, VERDICT
 from torchtrt_viz.analysis.columns.by_name import HOST_GPU, KERNELS, OPERATORS
-from torchtrt_viz.analysis.columns.device import NVTX
+from torchtrt_viz.analysis.columns.device import KERNEL_METRICS, NVTX
 from torchtrt_viz.analysis.columns.engines import DELEGATES, LAYERS, PHASES
 from torchtrt_viz.analysis.columns.graph_table import GRAPHS
 from torchtrt_viz.analysis.columns.hangs import RECORDED
@@ -606,6 +606,56 @@ class Trace(TraceData):
         from torchtrt_viz.analysis.device.named_ranges import nvtx
 
         return nvtx(self, project=project, domain=domain, kinds=kinds, sort=sort, top=top)
+
+    @returns(KERNEL_METRICS)
+    def kernel_metrics(
+        self,
+        page: str | PathLike[str] | TraceData | None = None,
+        *,
+        metrics: Iterable[str] | None = None,
+        sort: str | None = None,
+        top: int | None = None,
+    ) -> pd.DataFrame:
+        """What Nsight Compute measured of single kernels, joined to the kernels of this trace by name.
+
+        Parameters
+        ----------
+        page
+            A page of Nsight Compute as CSV (``ncu --csv --page raw``), or one that was loaded; None: this
+            trace is one.
+        metrics
+            Only metrics of these names; None: all.
+        sort, top
+            As in :meth:`operators`; by default in the order of the page.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per metric of a kernel. Names are compared without spaces, casts of template arguments
+            and parameters; kernels that several launches fit are joined in their order where as many were
+            profiled, and to none otherwise.
+
+        Raises
+        ------
+        TraceFormatError
+            For a file that is no page.
+        OptionError
+            For a ``page`` that is another trace, a ``sort`` that is no column, and a ``top`` below 1.
+
+        Examples
+        --------
+        >>> trace.kernel_metrics().empty
+        True
+        """
+        # slow to import: they need pandas
+        from torchtrt_viz.analysis.device.profiled_kernels import kernel_metrics
+        from torchtrt_viz.formats import format_module
+        from torchtrt_viz.formats.io.options import LoadOptions
+        from torchtrt_viz.formats.io.source import Source
+
+        if page is not None and not isinstance(page, TraceData):
+            page = format_module("ncu").read(Source(page), LoadOptions())
+        return kernel_metrics(self, page, metrics=metrics, sort=sort, top=top)
 
     @returns(RECORDED)
     def recorded_collectives(self) -> pd.DataFrame:

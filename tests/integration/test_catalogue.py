@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from flight_recorder_dumps import Job
+from ncu_pages import raw, said
 from rank_traces import event, trace_json, write
 from small_session import write_small_session
 from timeline_traces import model_trace
@@ -86,6 +87,7 @@ def traces() -> dict[str, tv.Trace]:
         "small": small(),
         "empty": empty(),
         "dump": tv.load(pickle.dumps(_hanging().document(0), 2)),
+        "page": tv.load(raw([("gpu__time_duration.sum", "ns")], [(said(0, "k"), ["5"])]).encode()),
         **{name: tv.load(SAMPLES / name) for name in samples},
     }
 

@@ -6,8 +6,8 @@ so does ``torchtrt_viz.schema.table("temporal_breakdown").describe()``.
 
 The functions are called with a trace: ``analysis.temporal_breakdown(trace)``. Those that `Trace` offers as
 methods are the same functions: `operators`, `kernels`, `graphs`, `delegates`, `phases`, `layers`, `memory`,
-`nvtx`, `host_gpu`, `questions`, `summary`, `explain`, `verdict`, `recorded_collectives`. The others
-can be called as ``trace.analysis.temporal_breakdown()``, too.
+`kernel_metrics`, `nvtx`, `host_gpu`, `questions`, `summary`, `explain`, `verdict`,
+`recorded_collectives`. The others can be called as ``trace.analysis.temporal_breakdown()``, too.
 
 Host and device:
 
@@ -20,6 +20,7 @@ Host and device:
 `graphs`                                    launches of graphs, and what their captures tell of their kernels
 `queue_length`, `queue_summary`,            how much work waits between them
 `blocked_on_full_queue`
+`kernel_metrics`                            what Nsight Compute measured, joined to kernels by name
 `nvtx`                                      ranges that the program named, on the host and on the device
 `phases_by_call`                            what each call of a delegate consists of
 `delegate_gaps`, `orchestration`            what happens between delegates

@@ -25,6 +25,7 @@ from .device.memory_use import memory_peaks as memory_peaks
 from .device.named_ranges import nvtx as nvtx
 from .device.operator_tables import kernels as kernels
 from .device.operator_tables import operators as operators
+from .device.profiled_kernels import kernel_metrics as kernel_metrics
 from .device.queues import blocked_on_full_queue as blocked_on_full_queue
 from .device.queues import queue_length as queue_length
 from .device.queues import queue_summary as queue_summary

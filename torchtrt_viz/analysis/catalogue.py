@@ -224,6 +224,13 @@ _TRACE = (
         essential=("name", "dur_ns", "device_busy_ns"),
     ),
     Table(
+        "device.profiled_kernels:kernel_metrics",
+        device.KERNEL_METRICS,
+        "Metrics of kernels",
+        "What Nsight Compute measured of single kernels, each by itself and under fixed clocks.",
+        essential=("name", "metric", "unit", "value"),
+    ),
+    Table(
         "hangs.entries:recorded_collectives",
         hangs.RECORDED,
         "Collectives that the Flight Recorder holds",

@@ -40,6 +40,7 @@ FORMATS: dict[str, str] = {
     "torchtrt": ".engine.torchtrt",
     "trex": ".engine.trex",
     "trtexec": ".engine.trtexec",
+    "ncu": ".ncu.reader",
     "flight_recorder": ".flight_recorder.reader",
     "proton": ".proton.reader",
     "kineto": ".kineto.reader",

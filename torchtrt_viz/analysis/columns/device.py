@@ -16,6 +16,7 @@ __all__ = [
     "GRAPH_LAUNCHES",
     "IDLE_CAUSES",
     "IDLE_GAPS",
+    "KERNEL_METRICS",
     "KERNEL_TYPES",
     "LAUNCH_DELAYS",
     "LAUNCH_DELAY_HISTOGRAM",
@@ -240,6 +241,29 @@ NVTX = FrameSchema(
         ns("device_sum_ns", "sum of the pieces' durations (not wall time); NA without pieces", "Int64"),
     ),
     "one row per range that the program or a library named",
+)
+
+KERNEL_METRICS = FrameSchema(
+    "kernel_metrics",
+    (
+        Column("name", "category", "name of the kernel, as the page has it"),
+        count("row", "row of trace.spans of the kernel; NA where it is none, or one of several", "Int64"),
+        Column(
+            "match",
+            "category",
+            "how the row was found: exact (name, grid and block, the only such launch), ordered (as many "
+            "such launches on both sides, in order), by_name (same name, other or unknown sizes or numbers: "
+            "no row unless there is only one), none; missing for the page's own kernels",
+        ),
+        count("candidates", "kernels of the trace that fit as well as this row; 0 none", "Int64"),
+        count("launch", "number of the kernel in the page, from 0"),
+        Column("section", "category", "section of the details page; missing: none"),
+        Column("metric", "category", "name of the metric"),
+        Column("unit", "category", "unit of the value; missing: none"),
+        number("value", "value; NA where it is no number", "Float64"),
+        text("text", "value as the page has it"),
+    ),
+    "one row per metric of a kernel that Nsight Compute profiled",
 )
 
 QUEUE_LENGTH = FrameSchema(

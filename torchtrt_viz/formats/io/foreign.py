@@ -20,6 +20,10 @@ __all__ = ["told_by_head"]
 _LOOKED_AT = 1 << 16
 _NO_TRACE = "It is no trace: name the file that the profiler wrote"
 _UNPACK = "Unpack it first: plain, gzip, zstandard, zip and tar files are read"
+_NCU_EXPORT = (
+    "It holds metrics of single kernels. Export the page, and load what that writes: "
+    "ncu --import FILE --csv --page raw > STEM.csv"
+)
 _CHROME = "Its samples are no spans; record a trace (chrome://tracing, torch.profiler) instead"
 
 _HTML = r"(?i:\s*(?:<!--[\s\S]{0,2000}?-->\s*)?<(?:!doctype html|html|head|body|script))"
@@ -55,7 +59,7 @@ _FIRST: tuple[tuple[str, Foreign], ...] = (
         r"NVR\x00",
         Foreign(
             "a report of Nsight Compute (ncu-rep)",
-            "It holds metrics of single kernels and no timeline: open it in Nsight Compute",
+            _NCU_EXPORT,
         ),
     ),
     (
@@ -168,12 +172,6 @@ _LATER: tuple[tuple[str, Foreign], ...] = (
         ),
     ),
     (
-        r"==PROF==|\"ID\",\"Process ID\",\"Process Name\"",
-        Foreign(
-            "output of Nsight Compute", "It holds metrics of single kernels and no timeline: pandas.read_csv"
-        ),
-    ),
-    (
         r"\"?Time \(%\)\"?,\"?Total Time|\"?Start \(ns\)\"?,\"?Duration",
         Foreign("a table of nsys stats (CSV)", "Read it as a table: pandas.read_csv(path)"),
     ),
@@ -258,7 +256,11 @@ _ENDINGS: tuple[tuple[tuple[str, ...], Foreign], ...] = (
             "nsys export --type sqlite --output STEM.sqlite STEM.nsys-rep",
         ),
     ),
-    ((".ncu-rep", ".nvvp", ".nvprof"), Foreign("a report of NVIDIA's profilers (by its name)", _NO_TRACE)),
+    (
+        (".ncu-rep",),
+        Foreign("a report of Nsight Compute (by its name), which that tool alone reads", _NCU_EXPORT),
+    ),
+    ((".nvvp", ".nvprof"), Foreign("a report of NVIDIA's profilers (by its name)", _NO_TRACE)),
     ((".pt", ".pth", ".ckpt"), Foreign("a checkpoint or program of torch (by its name)", _NO_TRACE, False)),
     ((".pt2",), Foreign("an exported program (.pt2)", "Run it under tv.profile()", False)),
     ((".pte",), Foreign("an ExecuTorch program (.pte)", "Run it: tv.Program(path)", False)),
@@ -294,6 +296,7 @@ def told_by_head(head: bytes, filename: str, *, surely: bool = False) -> Foreign
     if head[:4] == b"PK\x03\x04" and by_name is not None:  # the name says more than the container
         return by_name
     found = _first_match(head, surely=True)
+    found = None if found is None else found.of(filename)
     if found is None and is_xspace(head, filename):
         return None
     if found is None and (not surely or foreign_protobuf(head) is not None):

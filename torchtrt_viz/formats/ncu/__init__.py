@@ -1,0 +1,1 @@
+"""Pages of Nsight Compute as CSV: what it measured of single kernels."""
