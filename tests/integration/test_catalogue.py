@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from flight_recorder_dumps import Job
 from ncu_pages import raw, said
+from proton_trees import document, kernel, scope
 from rank_traces import event, trace_json, write
 from small_session import write_small_session
 from timeline_traces import model_trace
@@ -87,6 +89,7 @@ def traces() -> dict[str, tv.Trace]:
         "small": small(),
         "empty": empty(),
         "dump": tv.load(pickle.dumps(_hanging().document(0), 2)),
+        "tree": tv.load(json.dumps(document(scope("layer", kernel("matmul", 70, 2)))).encode()),
         "page": tv.load(raw([("gpu__time_duration.sum", "ns")], [(said(0, "k"), ["5"])]).encode()),
         **{name: tv.load(SAMPLES / name) for name in samples},
     }

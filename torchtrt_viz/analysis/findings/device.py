@@ -92,6 +92,8 @@ def leading_kernel(trace: TraceData) -> Iterator[Finding]:
     """The kernel that takes the most time, where it is sure that it does."""
     work = device_work(trace)
     work = work.of(work.is_class("compute"))  # collectives and copies have findings of their own
+    if not len(work):  # sums over executions have no place in the device's span
+        return
     table = kernels(trace)
     table = table[table["class"] == "compute"]
     if not len(table):
