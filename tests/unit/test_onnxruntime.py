@@ -168,7 +168,9 @@ def test_parts_of_the_graph_that_a_provider_compiled_are_delegates(tmp_path: Pat
     assert "40" in answers["answer"].iloc[1]
 
 
-@pytest.mark.parametrize("value", [None, 5, -1e300, [], {}, "", "<img src=x onerror=alert(1)>", [[[]]]])
+@pytest.mark.parametrize(
+    "value", [None, 5, -1e300, [], {}, "", "\ud800", ["\ud800"], "<img src=x onerror=alert(1)>", [[[]]]]
+)
 def test_any_argument_may_hold_anything(value: object, tmp_path: Path) -> None:
     keys = (
         "op_name",

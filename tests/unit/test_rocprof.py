@@ -221,6 +221,20 @@ def test_scratch_memory_is_no_allocation_of_the_program(tmp_path: Path) -> None:
         assert set(trace.memory()["device"]) == {"hip:0", "cpu"}
 
 
+def test_forms_of_one_recording_beside_each_other_count_once(tmp_path: Path) -> None:
+    for pid in (908, 1000):
+        write_json(tmp_path / f"{pid}_results.json", [recorded(pid)])
+        write_database(tmp_path / f"{pid}_results.db", [recorded(pid)])
+    session = tv.load(tmp_path)
+    assert isinstance(session, tv.Session)
+    assert sorted(Path(str(path)).name for path in session.ranks["path"]) == [
+        "1000_results.db",
+        "908_results.db",
+    ]
+    notes = [note for note in session.meta["warnings"] if note.code == "same_recording"]
+    assert sorted(Path(str(note.path)).name for note in notes) == ["1000_results.json", "908_results.json"]
+
+
 # -- JSON --------------------------------------------------------------------------------------------------
 
 
@@ -404,6 +418,8 @@ def test_names_that_are_not_utf8_and_numbers_that_json_lacks(tmp_path: Path) -> 
     )
     trace = tv.load(path)
     assert "gemm<�>(float*)" in set(trace.spans["name"])
+    path.write_text(path.read_text("utf-8", "replace").replace("gemm<", "\\\\\\ud800 \\ud83d\\ude00<"))
+    assert "\\� \U0001f600<�>(float*)" in set(tv.load(path).spans["name"])
     assert {"invalid_utf8"} <= {warning.code for warning in trace.meta["warnings"]}
     assert not trace.counters["name"].eq("SQ_WAVES").any()
 

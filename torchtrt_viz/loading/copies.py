@@ -1,12 +1,13 @@
 """One recording that is stored more than once is counted once.
 
 Copies are found by content: a plain file beside its gzip, a folder that was copied. jax.profiler writes one
-recording under three names, of which the XPlane says most. Files of equal content that say that they are of
-different ranks are told and kept.
+recording under three names, of which the XPlane says most, rocprofv3 in as many forms as it is asked for, of
+which the database does. Files of equal content that say that they are of different ranks are told and kept.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import defaultdict
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ __all__ = ["without_copies"]
 #: What tells two recordings apart, where both say it.
 _TELLING = ("host", "role", "instance", "rank", "cycle", "stage", "stamp", "pid")
 _JAX_COPY = ("perfetto_trace.json.gz", "perfetto_trace.json")
+_ROCPROF_ORDER = ("db", "json", "pftrace")
+_ROCPROF_FORM = re.compile(r"(?P<stem>.*_results)\.(?P<form>db|json|pftrace)(\.gz|\.zst)?")
 
 
 def without_copies(found: Sequence[Identified]) -> tuple[list[Identified], list[Repair]]:
@@ -48,7 +51,7 @@ def without_copies(found: Sequence[Identified]) -> tuple[list[Identified], list[
                 )
             if same is None:
                 kept.append(i)
-    for i, original in _written_twice(found).items():
+    for i, original in (*_written_twice(found).items(), *_forms_of_rocprofv3(found).items()):
         copies.setdefault(i, original)
     notes += [
         Repair(
@@ -162,4 +165,23 @@ def _written_twice(found: Sequence[Identified]) -> dict[int, int]:
         beside = list((events[folder] or planes[folder]).values())
         if len(beside) == 1:
             out[i] = out.get(beside[0], beside[0])
+    return out
+
+
+def _forms_of_rocprofv3(found: Sequence[Identified]) -> dict[int, int]:
+    """Return the other forms of each recording of rocprofv3, and the one that counts.
+
+    ``NAME_results.db``, ``NAME_results.json`` and ``NAME_results.pftrace`` in one folder are of one process.
+    """
+    forms: dict[tuple[str, str], list[tuple[bool, int, int]]] = defaultdict(list)
+    for i, entry in enumerate(found):
+        name = _ROCPROF_FORM.fullmatch(entry.source.filename)
+        if name is not None and entry.kind == "trace" and entry.format in ("rocprof", "perfetto"):
+            order = _ROCPROF_ORDER.index(name["form"])
+            forms[entry.source.folder, name["stem"]].append((entry.damage is not None, order, i))
+    out: dict[int, int] = {}
+    for members in forms.values():
+        (_, _, best), *others = sorted(members)
+        if any(found[i].format == "rocprof" for *_, i in members):
+            out |= {i: best for *_, i in others}
     return out

@@ -94,11 +94,16 @@ def as_text(value: object) -> str | None:
     if value is None or value in ("", [], ()):
         return None
     if isinstance(value, str):
-        return value
+        return _whole(value)
     try:
         return orjson.dumps(value).decode()
     except (TypeError, ValueError, RecursionError):
-        return str(value)
+        return _whole(str(value))
+
+
+def _whole(text: str) -> str:
+    """Replace halves of surrogate pairs, which files have and no column of texts takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _enclosed(pattern: re.Pattern[str], *keys: str) -> Callable[[TraceData, Ints], Objects]:

@@ -175,12 +175,16 @@ class _Column:
 def _column(args: EventArgs, rows: Ints, key: str, count: int) -> _Column:
     found, values = args.values(rows, key)
     texts: dict[str, int] = {}
-    table = np.array(
-        [*(texts.setdefault(v, len(texts)) if isinstance(v, str) and v else -1 for v in values), -1], np.int64
-    )
+    known = [_whole(value) if isinstance(value, str) and value else None for value in values]
+    table = np.array([*(-1 if v is None else texts.setdefault(v, len(texts)) for v in known), -1], np.int64)
     codes = np.full(count, -1, np.int64)
     codes[rows] = table[found]
     return _Column(list(texts), codes)
+
+
+def _whole(text: str) -> str:
+    """Replace halves of surrogate pairs, as the names of events have them replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _counted(column: _Column) -> dict[str, int]:
@@ -271,7 +275,7 @@ def _streams(
     if not len(device):
         return out, track
     codes, values = args.values(device, "stream")
-    texts = [str(value) if isinstance(value, (str, int)) and value != "" else None for value in values]
+    texts = [_whole(str(v)) if isinstance(v, (str, int)) and v != "" else None for v in values]
     streams = list(dict.fromkeys(text for text in texts if text is not None))
     if not streams or len(streams) > _MOST_STREAMS:
         return out, track

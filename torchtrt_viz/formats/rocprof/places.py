@@ -131,8 +131,8 @@ class Places:
         return schema.TRACKS.frame(
             {
                 "label": [
-                    f"{row['label']} (process {row['pid']})"
-                    if several and row["type"] != "thread" and row["pid"] >= 0
+                    f"{row['label']} (pid {row['pid']})"  # rows of the host stand below their process
+                    if several and row["type"] in ("stream", "counter") and row["pid"] >= 0
                     else row["label"]
                     for row in rows
                 ],

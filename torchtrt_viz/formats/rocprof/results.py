@@ -6,6 +6,7 @@ The document is parsed whole. One that stops in the middle is cut behind its las
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -27,6 +28,10 @@ MAX_BYTES = 4 << 30
 
 _EXPECTED = f'an object with a list "{ROOT}" of processes'
 _BLOCK = 1 << 20
+#: What is escaped, halves of a pair together; a half alone stands for no character.
+_SURROGATE = re.compile(
+    rb"(\\[^u]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
 
 
 def processes_of(source: Source, options: LoadOptions) -> list[dict[str, Any]]:
@@ -134,6 +139,8 @@ def _tolerant(data: bytes) -> Any:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         pass
+    if _SURROGATE.search(data) is not None:
+        data = _SURROGATE.sub(lambda found: found[0] if found[1] else rb"\ufffd", data)
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
