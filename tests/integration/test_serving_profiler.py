@@ -585,3 +585,55 @@ assert profile_status().collection.state == "recording"
     session = tv.load(folder)
     assert session.ranks["state"].tolist() == ["ok"]
     assert session.meta["manifests"][0].state == "complete"
+
+
+# -- processes that share a session without a coordinator --------------------------------------------------
+
+
+PROCESS = """
+import sys
+import torch
+from torchtrt_viz.serving import LocalProfiler, ProfileConfig, RankIdentity
+
+rank = int(sys.argv[1])
+profiling = LocalProfiler(RankIdentity(rank=rank, world_size=3, host="h", pid=100 + rank))
+profiling.start_profile(ProfileConfig(sys.argv[2]), window=True, session_id="shared")
+torch.ones(3) + 1
+profiling.stop_profile()
+assert profiling.close(120)
+"""
+
+
+def test_independent_processes_complete_a_session_together(tmp_path):
+    def record(rank: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", PROCESS, str(rank), str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    for rank in (0, 2):
+        assert record(rank).returncode == 0
+    manifest = json.loads((tmp_path / "shared" / "manifest.json").read_text())
+    assert [(r["rank"], r["state"], r["pid"]) for r in manifest["ranks"]] == [
+        (0, "collected", 100),
+        (1, "expected", None),
+        (2, "collected", 102),
+    ]
+    assert (manifest["state"], manifest["incomplete_ranks"]) == ("collecting", [1])
+    assert record(1).returncode == 0
+    manifest = json.loads((tmp_path / "shared" / "manifest.json").read_text())
+    assert (manifest["state"], manifest["incomplete_ranks"]) == ("complete", [])
+    session = tv.load(tmp_path / "shared")
+    assert session.ranks["state"].tolist() == ["ok", "ok", "ok"]
+
+
+def test_two_processes_cannot_be_one_rank(tmp_path):
+    first, second = (LocalProfiler(RankIdentity(rank=0, host="h", pid=pid), quick()) for pid in (100, 101))
+    first.start_profile(ProfileConfig(tmp_path), window=True, session_id="mine")
+    first.stop_profile()
+    first.wait_for_profile_artifacts()
+    with pytest.raises(OptionError, match=r"process 100 on h has recorded rank 0 of this session"):
+        second.start_profile(ProfileConfig(tmp_path), window=True, session_id="mine")
+    assert not second.profiler.recording
+    assert first.close(60)
+    assert second.close(60)
+    ranks = json.loads((tmp_path / "mine" / "manifest.json").read_text())["ranks"]
+    assert [(r["pid"], r["state"]) for r in ranks] == [(100, "collected")]

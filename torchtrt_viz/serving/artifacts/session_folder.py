@@ -110,6 +110,7 @@ class ManifestFile:
         OSError
             When it cannot be written (a full disk); the old one is then still there.
         """
+        self.folder.mkdir(parents=True, exist_ok=True)
         with self._alone():
             try:
                 manifest = self.read()

@@ -14,7 +14,7 @@ from torchtrt_viz.serving.artifacts.session_folder import (
     new_session_id,
     rank_record,
 )
-from torchtrt_viz.serving.artifacts.session_manifest import SessionBook
+from torchtrt_viz.serving.artifacts.session_manifest import SharedBook
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings
@@ -65,7 +65,7 @@ class LocalProfiler:
         self.annotate = self.profiler.annotate
         self.request_begins = self.profiler.request_begins
         self.request_ends = self.profiler.request_ends
-        self._books: dict[str, SessionBook] = {}
+        self._books: dict[str, SharedBook] = {}
         atexit.register(self.close, _EXIT_S)
 
     @property
@@ -91,7 +91,7 @@ class LocalProfiler:
         self.profiler.refuse_second()
         identity = self.profiler.identity
         manifest = new_manifest(session_id, "window" if window else "steps", config, [rank_record(identity)])
-        book = SessionBook(ManifestFile(config.output_dir / session_id), manifest)
+        book = SharedBook(ManifestFile(config.output_dir / session_id), manifest, identity)
         if session_id in self._books:
             raise OptionError("session_id", session_id, "an id that was not used before")
         self._books[session_id] = book  # before the session starts, so that no change is missed
@@ -100,7 +100,13 @@ class LocalProfiler:
         except BaseException:
             del self._books[session_id]
             raise
-        book.write()
+        try:
+            book.claim()
+        except OptionError:
+            self.profiler.cancel(session_id)
+            raise
+        except OSError as error:
+            book.unclaimed(f"{config.output_dir / session_id}: the manifest could not be written: {error}")
         while len(self._books) > _KEPT_SESSIONS:
             self._books.pop(next(iter(self._books)))
         return self.profile_status()
