@@ -637,3 +637,28 @@ def test_two_processes_cannot_be_one_rank(tmp_path):
     assert second.close(60)
     ranks = json.loads((tmp_path / "mine" / "manifest.json").read_text())["ranks"]
     assert [(r["pid"], r["state"]) for r in ranks] == [(100, "collected")]
+
+
+def test_steps_are_ranges_with_number_and_kind_and_idle_ones_are_none(tmp_path):
+    profiling = LocalProfiler(settings=quick())
+    profiling.attach()
+    profiling.start_profile(ProfileConfig(tmp_path, warmup=0, active=6), session_id="steps")
+    for kind in ("prefill", None, "decode", None, "mixed"):
+        with profiling.engine_step() as step:
+            torch.ones(8) + 1
+            if kind is None:
+                step.worked = False
+            else:
+                step.kind = kind
+    with profiling.engine_step("decode"):
+        torch.ones(8) + 1
+    profiling.stop_profile()
+    assert profiling.profile_status().collection.steps == 4
+    assert profiling.close(60)
+    table = tv.load(tmp_path / "steps").steps()
+    assert list(zip(table["step"], table["step_kind"], strict=True)) == [
+        (0, "prefill"),
+        (1, "decode"),
+        (2, "mixed"),
+        (3, "decode"),
+    ]

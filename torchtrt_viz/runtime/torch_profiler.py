@@ -108,6 +108,14 @@ def quiet_kineto() -> Iterator[None]:
         os.environ.pop(name, None)
 
 
+def mark(name: str) -> None:
+    """Put a mark into what is being recorded."""
+    import torch  # optional, and slow to import
+
+    with torch._C._profiler._RecordFunctionFast(name):
+        pass
+
+
 class TorchRecording:
     """One recording of torch.profiler from start to stop, used on the thread that starts it only.
 
@@ -244,11 +252,8 @@ class TorchRecording:
 
     def mark(self, name: str) -> tuple[int, int]:
         """Put a mark into the trace; return the Unix time (ns) before and after it."""
-        import torch  # optional, and slow to import
-
         before = time.time_ns()
-        with torch._C._profiler._RecordFunctionFast(name):
-            pass
+        mark(name)
         return before, time.time_ns()
 
     def step(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager
 
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.status import ArtifactStatus, ProfileStatus
@@ -57,6 +56,6 @@ def wait_for_profile_artifacts(timeout: float | None = None) -> list[ArtifactSta
     return local_profiler().wait_for_profile_artifacts(timeout)
 
 
-def engine_step() -> AbstractContextManager[EngineStep]:
+def engine_step(kind: str | None = None) -> EngineStep:
     """Wrap one step of the engine; see :meth:`torchtrt_viz.serving.RankProfiler.engine_step`."""
-    return local_profiler().engine_step()
+    return local_profiler().engine_step(kind)

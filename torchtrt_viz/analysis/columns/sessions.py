@@ -212,7 +212,14 @@ STEPS = FrameSchema(
     "session.steps",
     (
         *_KEYS,
-        count("step", "number in the profiler's count where it is recorded, else the position from 0"),
+        count(
+            "step",
+            "number that the engine or the profiler counts where it is recorded, else the position from 0",
+        ),
+        text(
+            "step_kind",
+            "what the engine's step did: prefill, decode, mixed, or its own word; missing where unsaid",
+        ),
         text("name", "name of the step"),
         ns("start_ns", "start on that rank's own base"),
         ns("dur_ns", "duration by that rank's clock"),

@@ -30,12 +30,19 @@ __all__ = [
 ]
 
 #: How serving engines and this package name the range of one engine step.
-_ENGINE_STEP = re.compile(r"(?:engine_step|prefill_step|decode_step|execute_(?:context|new|\d)|step)[\[_ #]")
+_ENGINE_STEP = re.compile(r"(?:engine_step|prefill_step|decode_step|execute_(?:context|new|\d+)|step)[\[_ #]")
 _PHASE = re.compile(r"(?:prefill|decode)\[")
 #: Prefixes under which torch's communication libraries record a collective on the host.
 _COLLECTIVE = ("gloo:", "nccl:", "ucc:", "mpi:", "xccl:")
 _POINT_TO_POINT = re.compile(r":i?(?:send|recv)(?:_any_source)?$|SendRecv|(?:^|_)(?:send|recv)_?$")
 _NUMBER = re.compile(r"#(\d+)$")
+#: The range that this package puts around an engine's step, and the marks inside it.
+_COUNTED = re.compile(r"engine_step\[step=\d+")
+_ENGINE_NUMBER = re.compile(r"\[step=(\d+)")
+_MARK = re.compile(r"engine_step_(?:kind\[kind=([^\] ]+)\]|idle$)")
+_SAID = re.compile(r"\bkind=([^\] ]+)")
+_VLLM = re.compile(r"execute(?:_\d+)?_context_(\d+)\(.*?\)_generation_(\d+)\(")
+_SGLANG = re.compile(r"step\[([A-Za-z]+)")
 _RANK = ["session", "rank", "role", "instance", "host"]
 
 
@@ -45,13 +52,19 @@ def trace_steps(trace: TraceData) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``step`` (number in the profiler's count where it is recorded, else the position from 0),
-        ``name``, ``start_ns`` (on the trace's base), ``dur_ns``. Profiler steps where there are any; else
-        the ranges that a serving engine puts around its steps; else those of prefill and decode work.
+        ``step`` (number in the engine's or the profiler's count where it is recorded, else the position from
+        0), ``step_kind``, ``name``, ``start_ns`` (on the trace's base), ``dur_ns``. The steps that this
+        package counted in an engine where there are any, without those that found nothing to do; else
+        profiler steps; else the ranges that a serving engine puts around its steps; else those of prefill and
+        decode work.
     """
     spans = trace.measured
     spans = spans[spans["domain"] == "host"]
-    steps = spans[spans["kind"] == "step"]
+    steps = _counted_steps(spans)
+    number = _ENGINE_NUMBER
+    if steps.empty:
+        number = _NUMBER
+        steps = spans[spans["kind"] == "step"]
     if steps.empty:
         names = spans["name"].cat.categories
         engine = [n for n in names if _ENGINE_STEP.match(str(n))]
@@ -59,17 +72,72 @@ def trace_steps(trace: TraceData) -> pd.DataFrame:
         steps = spans[spans["name"].isin(engine) & (spans["kind"] == "annotation")]
     steps = steps.sort_values("start_ns", kind="stable")
     name = steps["name"].astype(object)
-    numbers = [_NUMBER.search(str(n)) for n in name]
+    numbers = [number.search(str(n)) for n in name]
     counted = bool(numbers) and all(n is not None for n in numbers)
     step = [int(n[1]) for n in numbers if n is not None] if counted else list(range(len(steps)))
-    return pd.DataFrame(
+    said = steps["_kind"].tolist() if "_kind" in steps else [None] * len(steps)
+    kinds = [one or _kind_of(str(n)) for one, n in zip(said, name, strict=True)]
+    table = pd.DataFrame(
         {
             "step": np.asarray(step, dtype=np.int64),
+            "step_kind": pd.Series(kinds, dtype=object),
             "name": name.to_numpy(),
             "start_ns": steps["start_ns"].to_numpy(),
             "dur_ns": steps["dur_ns"].to_numpy(),
         }
     )
+    table = table[[kind != "idle" for kind in kinds]].reset_index(drop=True)
+    return table if counted else table.assign(step=np.arange(len(table), dtype=np.int64))
+
+
+def _counted_steps(spans: pd.DataFrame) -> pd.DataFrame:
+    """Return the engine steps that this package counted, with the kind that a mark inside them says.
+
+    A step that found nothing to do has a mark as well, and is left out.
+    """
+    names = spans["name"].cat.categories
+    counted = [n for n in names if _COUNTED.match(str(n))]
+    steps = spans[spans["name"].isin(counted) & (spans["kind"] == "annotation")]
+    marks = spans[spans["name"].isin([n for n in names if _MARK.match(str(n))])]
+    if steps.empty:
+        return steps
+    steps = steps.sort_values(["track", "start_ns"], kind="stable")
+    kinds: list[str | None] = [None] * len(steps)
+    idle = np.zeros(len(steps), bool)
+    for track, inside in marks.groupby("track", observed=True):
+        mine = np.flatnonzero((steps["track"] == track).to_numpy())
+        if not len(mine):
+            continue
+        start = steps["start_ns"].to_numpy()[mine]
+        end = start + steps["dur_ns"].to_numpy()[mine]
+        at = inside["start_ns"].to_numpy()
+        place = np.searchsorted(start, at, side="right") - 1
+        for mark, when, row in zip(inside["name"].astype(str), at, place, strict=True):
+            if row < 0 or when > end[row]:
+                continue
+            found = _MARK.match(mark)
+            if found is not None and found[1] is not None:
+                kinds[mine[row]] = found[1]
+            else:
+                idle[mine[row]] = True
+    return steps.assign(_kind=pd.Series(kinds, index=steps.index, dtype=object))[~idle]
+
+
+def _kind_of(name: str) -> str | None:
+    """Return what a step does by the name that its engine gives it: this package's, vLLM's or SGLang's."""
+    if found := _SAID.search(name):
+        return found[1]
+    if found := _VLLM.match(name):
+        context, generation = int(found[1]), int(found[2])
+        if context and generation:
+            return "mixed"
+        return "prefill" if context else "decode" if generation else "idle"
+    if found := _SGLANG.match(name):
+        word = found[1].lower()
+        return {"extend": "prefill"}.get(word, word)
+    if name.startswith("prefill"):
+        return "prefill"
+    return "decode" if name.startswith("decode") else None
 
 
 @returns(STEPS)

@@ -75,7 +75,7 @@ class _Worker:
     def run(self) -> None:
         while self.running:
             self.receive()
-            with self.profiler.engine_step() as step:  # profiling
+            with self.profiler.engine_step(self.spec.role) as step:  # profiling
                 step.worked = self.step()
 
     def receive(self) -> None:

@@ -43,6 +43,7 @@ class Mailbox:
     def __init__(self) -> None:
         self._owner: int | None = None
         self._calls: deque[_Call] = deque()
+        self.waiting = self._calls  # true while a call waits: what an engine's step looks at
 
     def own(self) -> None:
         """Make the calling thread the owner."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from torchtrt_viz.errors import TorchTrtVizError
-from torchtrt_viz.runtime.torch_profiler import warm_up
+from torchtrt_viz.runtime.torch_profiler import mark, warm_up
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage
 from torchtrt_viz.serving.artifacts.session_folder import check_session_id, new_session_id
 from torchtrt_viz.serving.artifacts.staging import Job
@@ -22,7 +22,7 @@ from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.mailbox import Mailbox
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
-from torchtrt_viz.serving.rank.annotations import open_range
+from torchtrt_viz.serving.rank.annotations import PhaseRange, open_range, step_mark, step_name
 from torchtrt_viz.serving.rank.first_stage import FirstStage, first_stage
 from torchtrt_viz.serving.rank.recording import Recording
 from torchtrt_viz.serving.rank.torch_recording import resolve_activities
@@ -39,12 +39,35 @@ class EngineStep:
     ----------
     worked
         Whether the step did work. An engine that only polled sets it to False: idle polling is not counted.
+    kind
+        What the step does, where the engine tells: prefill, decode, mixed. It may be set inside the step.
     """
 
-    __slots__ = ("worked",)
+    __slots__ = ("_named", "_profiler", "_range", "kind", "worked")
 
-    def __init__(self) -> None:
+    def __init__(self, profiler: RankProfiler, kind: str | None) -> None:
         self.worked = True
+        self.kind = self._named = kind
+        self._profiler = profiler
+        self._range: PhaseRange | None = None
+
+    def __enter__(self) -> EngineStep:
+        profiler = self._profiler
+        profiler.poll()
+        if profiler._recording is not None and profiler._status.phase != "wait":
+            self._range = PhaseRange(profiler._session, step_name(profiler._status.steps, self.kind))
+            self._range.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._range is not None:
+            if error is None and (not self.worked or self.kind != self._named):
+                mark(step_mark(self.kind if self.worked else None))
+            self._range.__exit__()
+        if error is not None:
+            self._profiler.abort(error)
+        elif self.worked:
+            self._profiler.advance()
 
 
 class RankProfiler:
@@ -124,6 +147,11 @@ class RankProfiler:
     def recording(self) -> bool:
         """Whether a session is active."""
         return self._recording is not None
+
+    @property
+    def phase(self) -> str | None:
+        """Wait, warmup or active, within a session by steps; else None."""
+        return self._status.phase
 
     def start(
         self,
@@ -264,21 +292,22 @@ class RankProfiler:
 
     # -- the engine's loop -------------------------------------------------------------------------------
 
-    @contextmanager
-    def engine_step(self) -> Iterator[EngineStep]:
+    def engine_step(self, kind: str | None = None) -> EngineStep:
         """Wrap one step of the engine: counts it once when it is completed and did work.
 
-        An exception in the step ends the session, keeps what it recorded, and propagates unchanged.
+        While a session records, the step is a range in the trace, with its number and kind; idle time between
+        steps is in none. An exception in the step ends the session, keeps what it recorded, and propagates
+        unchanged.
+
+        Parameters
+        ----------
+        kind
+            What the step does: prefill, decode, mixed. It may also be set in the step.
         """
-        self.poll()
-        step = EngineStep()
-        try:
-            yield step
-        except BaseException as error:
-            self.abort(error)
-            raise
-        if step.worked:
-            self.advance()
+        return EngineStep(self, kind)
+
+    def _session(self) -> object | None:
+        return self._recording
 
     def advance(self) -> None:
         """Count one completed step of work, on the engine's thread."""
@@ -293,7 +322,8 @@ class RankProfiler:
 
     def poll(self) -> None:
         """Run the calls of other threads; the engine's thread calls this while idle."""
-        self.mailbox.deliver()
+        if self.mailbox.waiting:
+            self.mailbox.deliver()
         if self._recording is not None:
             self._stop_overdue(self._recording)
 
@@ -316,13 +346,27 @@ class RankProfiler:
 
     # -- what the engine may tell ------------------------------------------------------------------------
 
+    def annotate_step(self, name: str, kind: str | None = None) -> AbstractContextManager[Any]:
+        """Return an engine's own range around a step, inside one of ours that tells its number and kind.
+
+        For engines that open a range for each step themselves and count it with :meth:`advance`. What is of
+        kind idle gets their range alone.
+        """
+        if self._recording is None:
+            return nullcontext()
+        ranges = ExitStack()
+        if kind != "idle":  # what does nothing is no step
+            ranges.enter_context(PhaseRange(self._session, step_name(self._status.steps, kind)))
+        ranges.enter_context(PhaseRange(self._session, name))
+        return ranges
+
     def annotate(self, phase: str, **ids: Any) -> AbstractContextManager[Any]:
         """Return a range to enter around a phase of the engine's work.
 
         Records ``phase[request=... transfer=... tokens=...]`` while a session is active and
         ``settings.annotations`` is on; otherwise it does nothing.
         """
-        return open_range(lambda: self._recording, self.settings.annotations, phase, **ids)
+        return open_range(self._session, self.settings.annotations, phase, **ids)
 
     def request_begins(self, request: str) -> None:
         """Note that a request is in flight: the status lists requests that a recording's boundary cuts."""
