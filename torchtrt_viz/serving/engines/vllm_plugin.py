@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["SWITCH", "register"]
@@ -60,7 +61,7 @@ def _connect() -> None:
     kind.annotate_context_manager = vllm_profiler.annotate
     kind.shutdown = _followed(kind.shutdown, vllm_profiler.shutdown)
     setattr(kind, _MARK, True)
-    _name_sessions()
+    _name_sessions(vllm_profiler.session_prefix)
 
 
 def _followed(first: Any, then: Any) -> Any:
@@ -74,7 +75,7 @@ def _followed(first: Any, then: Any) -> Any:
     return both
 
 
-def _name_sessions() -> None:
+def _name_sessions(prefix: Callable[[str | None], str]) -> None:
     """Let whoever starts a profile name the session: as vLLM's prefix the name reaches every worker."""
     import importlib
 
@@ -83,14 +84,12 @@ def _name_sessions() -> None:
         ("vllm.v1.engine.async_llm", "AsyncLLM"),
     ):
         kind = getattr(importlib.import_module(module), name)
-        kind.start_profile = _with_session(kind.start_profile)
+        kind.start_profile = _with_session(kind.start_profile, prefix)
 
 
-def _with_session(start: Any) -> Any:
-    from torchtrt_viz.serving.engines.vllm_profiler import session_prefix
-
+def _with_session(start: Any, prefix: Callable[[str | None], str]) -> Any:
     @functools.wraps(start)
     def started(self: Any, profile_prefix: str | None = None, *args: Any, **more: Any) -> Any:
-        return start(self, session_prefix(profile_prefix), *args, **more)
+        return start(self, prefix(profile_prefix), *args, **more)
 
     return started
