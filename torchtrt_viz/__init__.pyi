@@ -8,6 +8,7 @@ from . import serving as serving
 from . import widgets as widgets
 from ._version import __version__ as __version__
 from .analysis.runs.comparison import compare as compare
+from .analysis.structure.comparison import compare_structure as compare_structure
 from .aot.package import export_package as export_package
 from .aot.package import load_package as load_package
 from .aot.program import export_program as export_program

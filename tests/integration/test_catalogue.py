@@ -28,7 +28,10 @@ from torchtrt_viz.model.schema import EVENTS, FrameSchema
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 # Not of one trace: their own tests are below.
-OTHERS = ("compare", "regressions", "series", "series_values", "engine_diff", "collective_skew")
+OTHERS = (
+    *("compare", "regressions", "compare_structure", "structure_summary", "series", "series_values"),
+    *("engine_diff", "collective_skew"),
+)
 NO_FRAME = ("iteration_of", "plan_graph")
 OF_ONE_TRACE = [name for name in analysis.__all__ if name not in (*OTHERS, *NO_FRAME)]
 
@@ -154,6 +157,9 @@ def test_frames_of_several_traces(traces: dict[str, tv.Trace]) -> None:
         comparison = tv.compare(trace, trace)
         check(comparison, FRAMES["compare"])
         check(analysis.regressions(comparison), FRAMES["regressions"])
+        structure = tv.compare_structure(trace, trace)
+        check(structure, FRAMES["compare_structure"])
+        check(analysis.structure_summary(structure), FRAMES["structure_summary"])
         check(analysis.series_values([trace] * 2), FRAMES["series_values"])
         check(analysis.series([trace] * 5, levels=["layer"]), FRAMES["series"])
     trex = traces["trex"]

@@ -239,6 +239,54 @@ def test_compare_says_what_it_could_not_compare(cases: Path, root: Path, tmp_pat
     assert "Exit status" in trtprofile("compare", "--help").stdout
 
 
+def _steps(path: Path, kernel: str, took: int, steps: int = 6) -> Path:
+    """Write a trace of steps, in each of which one operator launches one kernel; times in µs."""
+    events: list[dict[str, object]] = []
+    for step in range(steps):
+        host, at = {"ph": "X", "pid": 1, "tid": 1}, 1000 * step
+        launch = {"correlation": step + 1}
+        device = {"ph": "X", "pid": 0, "tid": 7, "args": {**launch, "device": 0, "stream": 7}}
+        events += [
+            {**host, "name": f"ProfilerStep#{step}", "cat": "user_annotation", "ts": at, "dur": 900},
+            {**host, "name": "aten::mm", "cat": "cpu_op", "ts": at + 10, "dur": 50 + step % 2},
+            {
+                **host,
+                "name": "cudaLaunchKernel",
+                "cat": "cuda_runtime",
+                "ts": at + 20,
+                "dur": 9,
+                "args": launch,
+            },
+            {**device, "name": kernel, "cat": "kernel", "ts": at + 40, "dur": took + step % 3},
+        ]
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def test_compare_by_structure(root: Path, tmp_path: Path):
+    base = _steps(tmp_path / "cuda.json", "sm90_xmma_gemm_bf16", 200)
+    other = _steps(tmp_path / "rocm.json", "Cijk_Alik_Bljk_BBS_BH_MT256x192x64", 400)
+    table = tmp_path / "table.csv"
+    done = trtprofile("compare", "--structure", base, other, "-o", table)
+    assert done.returncode == 0, done.stderr
+    assert "sm90_xmma_gemm_bf16 -> Cijk_Alik_Bljk_BBS_BH_MT256x192x64" in done.stdout
+    assert "aligned: 100 % of the GPU time and 100 % of the operators' host time" in done.stdout
+    (row,) = (row for row in csv.DictReader(table.open()) if row["change"] == "renamed")
+    assert row["b_name"] == "Cijk_Alik_Bljk_BBS_BH_MT256x192x64"
+    assert float(next(row[name] for name in row if name.startswith("b_gpu [") or "GPU, b" in name)) > 0
+    assert "slower" in done.stdout
+    worse = trtprofile("compare", "--structure", base, other, "--fail-on", "50%")
+    assert worse.returncode == 1
+    assert "1 slower by 50 % or more" in worse.stderr
+    same = trtprofile("compare", "--structure", base, base, "--fail-on", "1%")
+    assert same.returncode == 0
+    assert "the same structure, and nothing differs beyond the noise" in same.stdout
+
+    different = trtprofile("compare", "--structure", base, root / "sample_traces" / "eager.pt.trace.json")
+    assert different.returncode == 4
+    assert "the programs are different" in different.stderr
+
+
 def test_run_keeps_the_capture_of_a_failing_script(tmp_path: Path):
     script = tmp_path / "work.py"
     script.write_text("import sys, torch\ntorch.ones(4).sum()\nprint(sys.argv[1:])\nsys.exit(3)\n")

@@ -62,6 +62,7 @@ Runs:
 `iterations`, `iteration_of`, `variability` scatter from iteration to iteration, and warm-up
 `regressions`, `series`, `series_values`    what changed between runs, beyond noise; see also
                                             :func:`torchtrt_viz.analysis.compare`
+`compare_structure`, `structure_summary`    two runs whose names differ, aligned by their trees
 ==========================================  ==================================================
 """
 

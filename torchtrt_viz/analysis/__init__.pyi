@@ -56,3 +56,5 @@ from .runs.iteration_variability import variability as variability
 from .runs.trends import series as series
 from .runs.trends import series_values as series_values
 from .session.skew import collective_skew as collective_skew
+from .structure.comparison import compare_structure as compare_structure
+from .structure.comparison import structure_summary as structure_summary

@@ -21,6 +21,7 @@ from torchtrt_viz.analysis.columns import (
     memory_use,
     runs,
     sessions,
+    structure,
 )
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.schema import EVENTS, FrameSchema
@@ -334,7 +335,18 @@ FRAMES: dict[str, FrameSchema] = {
         *EVENTS,
         *(
             getattr(module, name)
-            for module in (answers, by_name, device, graph_table, hangs, memory_use, engines, runs, sessions)
+            for module in (
+                answers,
+                by_name,
+                device,
+                graph_table,
+                hangs,
+                memory_use,
+                engines,
+                runs,
+                sessions,
+                structure,
+            )
             for name in module.__all__
         ),
     )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 import torchtrt_viz as tv
+from torchtrt_viz.cli import structure as by_structure
+from torchtrt_viz.cli.comparison_status import DIFFERENT_PROGRAMS, NOTHING_COMPARABLE, REGRESSION
 from torchtrt_viz.cli.destination import agreed
 from torchtrt_viz.cli.json_mode import Asked, json_option
 from torchtrt_viz.cli.output import heading, print_frame, print_text
@@ -23,10 +25,6 @@ from torchtrt_viz.report.table import write_table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-REGRESSION = 1  # 2 is for unusable input, as in every subcommand
-NOTHING_COMPARABLE = 3
-DIFFERENT_PROGRAMS = 4
 
 ENDINGS: dict[str, tuple[str, ...]] = {
     "csv": (".csv",),
@@ -68,6 +66,11 @@ class Percent(click.ParamType[float]):
 @click.option(
     "--min-change", default=1.0, show_default=True, type=Percent(), help="Smaller changes are no findings."
 )
+@click.option(
+    "--structure",
+    is_flag=True,
+    help="Align by the tree of modules, operators and kernels: other vendors, compiled, an upgrade.",
+)
 @click.option("--all", "everything", is_flag=True, help="Also print what did not change.")
 @click.option("--limit", default=30, show_default=True, type=click.IntRange(1), help="Rows to print.")
 @click.option(
@@ -83,6 +86,7 @@ def command(
     after: str,
     fail_on: float | None,
     min_change: float,
+    structure: bool,
     everything: bool,
     limit: int,
     output: Path | None,
@@ -92,6 +96,8 @@ def command(
     """Compare BEFORE and AFTER, two captures of the same program.
 
     A verdict respects the noise within the runs: capture ten or more iterations of each.
+    Things are aligned by name; with --structure by their place in the program, so that a kernel
+    of another vendor, or a fused operator, is found beside what it replaces.
 
     \b
     Exit status:
@@ -99,12 +105,11 @@ def command(
       1  with --fail-on: something is slower by that much or more
       2  unusable input
       3  nothing comparable: no thing is in both runs with three or more samples,
-         or the files hold only averages
+         or the files hold only averages; with --structure: no time in common
       4  different programs: less than half of the program's time has a counterpart
     """  # noqa: D301 (click takes the character for "as it is")
     to = agreed(to, output, ENDINGS, default="csv")
     # slow to import: it needs pandas
-    from torchtrt_viz.analysis.runs.comparison import compare
     from torchtrt_viz.trace import Trace
 
     traces = []
@@ -113,16 +118,23 @@ def command(
         if not isinstance(loaded, Trace):
             raise TorchTrtVizError(f"{path} holds several ranks: compare one rank's files")
         traces.append(loaded)
-    table = compare(traces[0], traces[1], min_change_pct=min_change)
+    name = by_structure.NAME if structure else "compare"
+    comparing = tv.compare_structure if structure else tv.compare
+    table = comparing(traces[0], traces[1], min_change_pct=min_change)
+    status, why = (by_structure.ending if structure else ending)(table, fail_on)
     if asked is not None:
-        return _evidence((before, after), traces, table, min_change, fail_on, output, asked)
+        facts = by_structure.facts(table) if structure else _facts(table)
+        paths = (before, after)
+        return _evidence(name, paths, traces, table, min_change, (status, why), facts, output, asked)
     if output == STDOUT:
-        write_to_stdout(ENDINGS[to][0], partial(write_table, table, name="compare"))
+        write_to_stdout(ENDINGS[to][0], partial(write_table, table, name=name))
     else:
         if output is not None:
-            write_table(table, output)
-        _print(table, everything, limit, min_change if fail_on is None else fail_on)
-    status, why = ending(table, fail_on)
+            write_table(table, output, name=name)
+        if structure:
+            by_structure.print_structure(table, everything=everything, limit=limit)
+        else:
+            _print(table, everything, limit, min_change if fail_on is None else fail_on)
     if status:
         say(why, err=True)
         sys.exit(status)
@@ -130,36 +142,41 @@ def command(
 
 
 def _evidence(
+    name: str,
     paths: tuple[str, str],
     traces: list[tv.Trace],
     table: pd.DataFrame,
     min_change: float,
-    fail_on: float | None,
+    end: tuple[int, str],
+    facts: dict[str, object],
     output: Path | None,
     asked: Asked,
 ) -> Evidence:
     """Return the whole comparison, and what it comes to."""
-    # slow to import: it needs pandas
-    from torchtrt_viz.analysis.runs.comparison import outcome
-
     loads = [loading([path]) for path in paths]
-    status, why = ending(table, fail_on)
+    status, why = end
     found = Evidence("compare", asked.arguments, status=status)
     found.sources = [source_of(trace, load) for trace, load in zip(traces, loads, strict=True)]
     found.warnings = warnings_of(*traces)
-    expression = f"tv.analysis.compare({', '.join(loads)}, min_change_pct={min_change!r})"
-    found.tables = [sheet("compare", table, "What changed", expression)]
-    found.facts = {
-        "outcome": outcome(table),
-        "why": why or None,
-        "verdicts": table["verdict"].value_counts().to_dict(),
-        "program_coverage_pct": table.attrs["program_coverage_pct"],
-    }
+    expression = f"tv.analysis.{name}({', '.join(loads)}, min_change_pct={min_change!r})"
+    found.tables = [sheet(name, table, "What changed", expression)]
+    found.facts = {"why": why or None, **facts}
     if output == STDOUT:
         raise click.UsageError("--json takes standard output: name a file with -o")
     if output is not None:
-        found.wrote("table", write_table(table, output, name="compare"))
+        found.wrote("table", write_table(table, output, name=name))
     return found
+
+
+def _facts(table: pd.DataFrame) -> dict[str, object]:
+    # slow to import: it needs pandas
+    from torchtrt_viz.analysis.runs.comparison import outcome
+
+    return {
+        "outcome": outcome(table),
+        "verdicts": table["verdict"].value_counts().to_dict(),
+        "program_coverage_pct": table.attrs["program_coverage_pct"],
+    }
 
 
 def _print(table: pd.DataFrame, everything: bool, limit: int, limit_pct: float) -> None:

@@ -26,8 +26,10 @@ from torchtrt_viz.charts.written import duration
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.widgets.figures.blank import blank, label, plotly, safe, say_nothing, unit_of
 from torchtrt_viz.widgets.figures.drawn import figure_of
+from torchtrt_viz.widgets.figures.structure import structure_figure
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
     from torchtrt_viz.analysis.device.device_specs import Device
@@ -56,6 +58,7 @@ __all__ = [
     "phases",
     "plan",
     "roofline",
+    "structure",
 ]
 
 
@@ -452,6 +455,33 @@ def modules(
     figure.add_trace(trace_)
     figure.update_layout(margin={"l": 8, "r": 8, "t": 44, "b": 8})
     return figure
+
+
+def structure(
+    table: pd.DataFrame,
+    *,
+    domain: str | None = None,
+    top: int = 20,
+    height: int | None = None,
+    theme: str = "auto",
+) -> go.Figure:
+    """Two runs side by side: what differs most, of a comparison of their structures.
+
+    Parameters
+    ----------
+    table
+        What :func:`torchtrt_viz.compare_structure` returned.
+    domain
+        gpu or host; None: gpu where either run has device work.
+    top
+        At most so many rows, the largest differences first.
+
+    Raises
+    ------
+    OptionError
+        For another domain.
+    """
+    return structure_figure(table, domain=domain, top=top, height=height, theme=theme)
 
 
 CHARTS = {

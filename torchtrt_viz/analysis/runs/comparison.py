@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,12 +12,11 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.host_threads import host_nesting
+from torchtrt_viz.analysis.core.lasting_names import CONTENT_HASH
 from torchtrt_viz.analysis.core.statistics import (
-    bootstrap_ratios,
     holm,
     resampling_weights,
     student_tail,
-    trimmed_tests,
     winsorised_means,
 )
 from torchtrt_viz.analysis.core.tables import floats, integers, text
@@ -30,6 +28,7 @@ from torchtrt_viz.analysis.runs.sampling import (
     key_rows,
     samples,
 )
+from torchtrt_viz.analysis.runs.verdicts import SAMPLES, VERDICTS, check_limits, judged, tested
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.trace_data import TraceData
 
@@ -37,14 +36,12 @@ __all__ = ["VERDICTS", "Coverage", "compare", "outcome", "regressions"]
 
 Floats = NDArray[np.float64]
 
-VERDICTS = ("slower", "faster", "same", "unclear", "added", "removed")
 Outcome = Literal["changed", "unchanged", "nothing comparable", "different programs"]
 
 #: Of the false verdicts that ``alpha`` allows, the share that the program itself may have; what surrounds it
 #: (Python functions, runtime calls, ranges) has many rows, and would hide the program's changes otherwise.
 _PROGRAM_SHARE = 0.9
 TOGETHER = "(all together)"
-_SAMPLES = 3  # with fewer on either side nothing can be told
 #: Runs of which less than this share of the program's time has a counterpart are of different programs.
 _SAME_PROGRAM = 0.5
 
@@ -157,12 +154,7 @@ def _check(levels: Sequence[str], alpha: float, min_change_pct: float, confidenc
     for level in levels:
         if level not in LEVELS:
             raise OptionError("levels", level, "some of " + ", ".join(LEVELS))
-    if not 0 < alpha < 1:
-        raise OptionError("alpha", alpha, "a probability between 0 and 1")
-    if not 0 < confidence < 1:
-        raise OptionError("confidence", confidence, "a probability between 0 and 1")
-    if not min_change_pct >= 0:
-        raise OptionError("min_change_pct", min_change_pct, "0 or more percent")
+    check_limits(alpha, min_change_pct, confidence)
 
 
 def _level(
@@ -200,9 +192,9 @@ def _level(
             pairs.append((row, before.values[x], after.values[y]))
         rows.append(row)
     values_a, values_b = [x for _, x, _ in pairs], [y for _, _, y in pairs]
-    intervals = bootstrap_ratios(values_a, values_b, confidence=confidence, seed=seed)
-    for (row, _, _), interval, p in zip(pairs, intervals, trimmed_tests(values_a, values_b), strict=True):
-        row["low"], row["high"], row["p"] = float(interval[0]), float(interval[1]), float(p)
+    found = tested(values_a, values_b, confidence, seed)
+    for (row, _, _), low, high, p in zip(pairs, *found, strict=True):
+        row["low"], row["high"], row["p"] = float(low), float(high), float(p)
     return rows + _together(rows, level, confidence, seed)
 
 
@@ -217,7 +209,7 @@ def _together(rows: list[dict[str, Any]], level: str, confidence: float, seed: i
         both = [row for row in rows if row["domain"] == domain and row["a_ns"] and row["b_ns"]]
         both = [row for row in both if row["basis"] != "mean"]
         times = {few: sum(row["a_ns"] for row in both if _few(row) is few) for few in (True, False)}
-        if len(both) < _SAMPLES or times[True] <= times[False]:
+        if len(both) < SAMPLES or times[True] <= times[False]:
             continue
         before = np.array([row["a_ns"] for row in both], np.float64)
         after = np.array([row["b_ns"] for row in both], np.float64)
@@ -248,12 +240,10 @@ def _together(rows: list[dict[str, Any]], level: str, confidence: float, seed: i
 
 
 def _few(row: dict[str, Any]) -> bool:
-    return bool(min(row["a_samples"], row["b_samples"]) < _SAMPLES)
+    return bool(min(row["a_samples"], row["b_samples"]) < SAMPLES)
 
 
 _Key = tuple[str, "str | None", str]
-#: A stable engine id is its content's hash, then its place: method and delegate index.
-_CONTENT_HASH = re.compile(r"\b[0-9a-f]{16}-(?=.)")
 
 
 def _aligned(left: dict[_Key, int], right: dict[_Key, int]) -> list[tuple[_Key, int | None, int | None]]:
@@ -269,8 +259,8 @@ def _aligned(left: dict[_Key, int], right: dict[_Key, int]) -> list[tuple[_Key, 
     for side, (mine, other) in enumerate(((left, right), (right, left))):
         for key in mine:
             if key not in other:
-                instance = None if key[1] is None else _CONTENT_HASH.sub("", key[1])
-                place = (_CONTENT_HASH.sub("", key[0]), instance, key[2])
+                instance = None if key[1] is None else CONTENT_HASH.sub("", key[1])
+                place = (CONTENT_HASH.sub("", key[0]), instance, key[2])
                 by_place.setdefault(place, ([], []))[side].append(key)
     for place, (before, after) in by_place.items():
         if len(before) == len(after) == 1:
@@ -387,7 +377,7 @@ def outcome(comparison: pd.DataFrame) -> Outcome:
     ):
         return "different programs"
     equal = (comparison["a_ns"] == comparison["b_ns"]).fillna(False).to_numpy(dtype=bool)
-    few = comparison[["a_samples", "b_samples"]].min(axis=1).to_numpy(dtype=np.int64, na_value=0) < _SAMPLES
+    few = comparison[["a_samples", "b_samples"]].min(axis=1).to_numpy(dtype=np.int64, na_value=0) < SAMPLES
     judged = both & (equal | ~few) & ((comparison["basis"] != "mean").to_numpy() | equal)
     if not judged.any():
         return "nothing comparable"
@@ -414,15 +404,7 @@ def _judge(rows: list[dict[str, Any]], alpha: float, min_change_pct: float) -> N
         change = row["b_ns"] / row["a_ns"] - 1.0 if row["a_ns"] > 0 else np.nan
         row["change"] = change
         low, high = row["low"] - 1.0, row["high"] - 1.0
-        certain = row["p"] is not None and row["p"] < alpha
-        if certain and low > 0 and change >= smallest:
-            row["verdict"] = "slower"
-        elif certain and high < 0 and change <= -smallest:
-            row["verdict"] = "faster"
-        elif low > -max(smallest, 1e-12) and high < max(smallest, 1e-12):
-            row["verdict"] = "same"
-        else:
-            row["verdict"] = "unclear"
+        row["verdict"] = judged(change, low, high, row["p"], alpha, smallest)
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from torchtrt_viz.analysis.core.device_work import DEVICE_KINDS, work_mask
 from torchtrt_viz.analysis.core.groups import Groups
 from torchtrt_viz.analysis.core.host_threads import host_nesting
+from torchtrt_viz.analysis.core.lasting_names import lasting_name
 from torchtrt_viz.analysis.core.masks import among, choice, codes, measured, strings
 from torchtrt_viz.analysis.core.steps import iteration_of, iterations
 from torchtrt_viz.analysis.core.tables import text
@@ -161,16 +161,11 @@ def _selection(trace: TraceData, level: str) -> tuple[NDArray[np.bool_], Ints]:
     return mask, dur
 
 
-#: Numbers that a recorder adds to a name, and that are others in the next run: of a step, of a call (NVTX
-#: ranges of torch's emit_nvtx), of the memory at which an object of Python lies.
-_RUNNING = re.compile(r"(?<=ProfilerStep)#\d+$|, (?:seq|op_id) = \d+|(?<= at 0x)[0-9a-fA-F]+")
-
-
 def _lasting_names(column: pd.Series, rows: Ints) -> pd.Categorical:
     """Return the names of rows without the numbers that are of one run."""
     found = codes(column)[rows]
     used, position = np.unique(found, return_inverse=True)
-    names = [_RUNNING.sub("", str(name)) for name in column.cat.categories.take(np.maximum(used, 0))]
+    names = [lasting_name(str(name)) for name in column.cat.categories.take(np.maximum(used, 0))]
     number, unique = pd.factorize(np.array(names, dtype=object))
     number[used < 0] = -1
     return pd.Categorical.from_codes(number[position.reshape(-1)], categories=pd.Index(unique, dtype=object))
