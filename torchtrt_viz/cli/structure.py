@@ -41,7 +41,9 @@ def ending(table: pd.DataFrame, fail_on: float | None) -> tuple[int, str]:
 
 def facts(table: pd.DataFrame) -> dict[str, object]:
     """Return what a comparison comes to."""
-    return {"changes": table["change"].value_counts().to_dict(), **table.attrs}
+    found: dict[str, object] = {"changes": table["change"].value_counts().to_dict()}
+    found.update((str(name), value) for name, value in table.attrs.items())
+    return found
 
 
 def print_structure(table: pd.DataFrame, *, everything: bool, limit: int) -> None:
