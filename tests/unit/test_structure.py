@@ -380,3 +380,26 @@ def test_calls_nested_deeper_than_any_program_keep_their_time() -> None:
     assert set(table["change"]) == {"same"}
     assert table["depth"].max() < 500
     assert _compared(a, run(MODEL)).attrs["outcome"] == "different programs"
+
+
+def test_the_chart_draws_the_largest_differences_of_either_run() -> None:
+    pytest.importorskip("plotly", reason="needs plotly")
+    from torchtrt_viz.widgets import charts
+
+    hostile = module("Net_0", linear(0, "<b>gemm</b>"), Op("aten::sum", kernels=[("sum", 3_000_000)]))
+    table = compare_structure(run(MODEL), run([hostile]))
+    figure = charts.structure(table, top=2)
+    second, first = figure.data
+    assert (first.name, second.name) == ("first run", "second run")
+    assert list(first.y) == list(second.y)
+    assert second.y[-1] == "+ aten::sum"
+    assert second.x[-1] == 3.0
+    assert np.isnan(first.x[-1])
+    assert figure.layout.xaxis.title.text == "time [ms]"
+    assert "<b>" not in str(charts.structure(table).to_dict())
+    assert (
+        charts.structure(compare_structure(run(MODEL), run(MODEL))).layout.annotations[0].text
+        == "nothing differs"
+    )
+    with pytest.raises(OptionError):
+        charts.structure(table, domain="both")

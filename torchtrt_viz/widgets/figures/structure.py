@@ -66,7 +66,7 @@ def structure_figure(
             hovertemplate="<br>".join(f"%{{customdata[{at}]}}" for at in range(4)) + "<extra></extra>",
         )
     figure.update_xaxes(title=f"time [{unit}]")
-    figure.update_yaxes(automargin=True)
+    figure.update_yaxes(automargin=True, showgrid=False)
     figure.update_layout(barmode="group", legend={"traceorder": "reversed"}, margin={"l": 10})
     return figure
 
