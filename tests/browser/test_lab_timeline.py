@@ -29,7 +29,7 @@ def notebook(request, lab, shared_visit):
 
 def test_it_draws(notebook):
     sections = notebook.page.locator(".tv-section").all_inner_texts()
-    assert sections[:2] == ["HOST", "GPU"]
+    assert sections[:2] == ["GPU", "HOST"]
     assert notebook.visit.run("[...t.view.lanes.values()].filter((lane) => lane.mode > 0).length") >= 8
     assert "SYNTHETIC DATA" in notebook.page.locator(".tv-status").inner_text()
 

@@ -30,7 +30,7 @@ def notebook(request, shared_visit, tmp_path_factory):
 
 def test_it_is_notebook_7_and_draws(notebook):
     assert notebook.page.evaluate("() => window.jupyterapp.name") == "Jupyter Notebook"
-    assert notebook.page.locator(".tv-section").all_inner_texts()[:2] == ["HOST", "GPU"]
+    assert notebook.page.locator(".tv-section").all_inner_texts()[:2] == ["GPU", "HOST"]
     assert notebook.visit.run("[...t.view.lanes.values()].filter((lane) => lane.mode > 0).length") >= 8
     # Host and GPU rows carry their colours: cool above, warm below.
     for section, cool in (("host", True), ("gpu", False)):

@@ -64,7 +64,7 @@ def test_host_and_gpu_are_drawn_apart(page):
     assert host[2] > host[0], "host work is cool: more blue than red"
     assert gpu[0] > gpu[2], "GPU work is warm: more red than blue"
     sections = page.page.locator(".tv-section").all_inner_texts()
-    assert sections[:2] == ["HOST", "GPU"]
+    assert sections[:2] == ["GPU", "HOST"]
 
 
 def test_every_span_is_somewhere_on_the_canvas(page, trace):
@@ -232,6 +232,7 @@ def test_the_overview_moves_the_window(page):
 def test_everything_by_keyboard_alone(page):
     """Choose a lane and a span in it, extend a box, measure, arrange tracks: no mouse."""
     focus(page)
+    page.page.keyboard.press("2")
     page.page.keyboard.press("ArrowDown")
     page.page.keyboard.press("ArrowDown")
     assert page.run("t.cursor.at") == 2
@@ -266,14 +267,17 @@ def test_everything_by_keyboard_alone(page):
     assert page.run("t.rows.rows[0].title[0]") == "PINNED"
     page.page.keyboard.press("p")
     page.page.keyboard.press("}")
-    assert page.run("t.rows.laneRows[0].track.id") != main
+    first = "t.rows.laneRows.find((row) => row.section === 'host').track.id"
+    assert page.run(first) != main
     page.page.keyboard.press("{")
-    assert page.run("t.rows.laneRows[0].track.id") == main
+    assert page.run(first) == main
     page.page.keyboard.press("h")
     assert page.run("t.rows.layout.hidden") == [main]
     page.page.keyboard.press("Shift+H")
     assert page.run("t.rows.layout.hidden") == []
     page.page.keyboard.press("2")
+    assert page.run("t.cursor.section") == "host"
+    page.page.keyboard.press("1")
     assert page.run("t.cursor.section") == "gpu"
     page.page.keyboard.press("k")
     assert page.run("t.colorBy") == "kind"
@@ -591,3 +595,58 @@ def test_backspace_goes_back_and_both_ends_of_an_arrow_fit(page):
     assert page.run("t.selected") is None
     page.page.click("[aria-label^='forth']")
     page.page.wait_for_function(f"() => window.tvTimeline.selected?.row === {row}")
+
+
+@pytest.mark.parametrize("width", [480, 1600])
+def test_the_gpu_is_first_and_the_lanes_keep_most_of_the_width(visit, file, width):
+    one = visit(file, viewport={"width": width, "height": 900})
+    one.settle()
+    sections = one.run("t.rows.rows.filter((row) => row.type === 'section').map((row) => row.section)")
+    assert sections[:2] == ["gpu", "host"]
+    assert one.run("t.rows.laneRows[0].section") == "gpu"
+    assert one.run("t.rows.laneRows[0].y + t.rows.laneRows[0].height < t.height")
+    inner = one.run("t.parts.scroll.clientWidth")
+    assert one.run("t.width") > 0.7 * inner
+    boxes = one.page.evaluate(
+        """() => {
+          const words = [...document.querySelectorAll(".tv-track .tv-text, .tv-role")];
+          const seen = words.filter((one) => one.checkVisibility());
+          const boxes = seen.map((one) => one.getBoundingClientRect());
+          return boxes.map((box) => [box.left, box.right, box.top, box.bottom]);
+        }"""
+    )
+    for at, (left, right, top, bottom) in enumerate(boxes):
+        for other_left, other_right, other_top, other_bottom in boxes[:at]:
+            apart = (
+                left >= other_right
+                or right <= other_left
+                or top >= other_bottom - 3
+                or bottom <= other_top + 3
+            )
+            assert apart, "a badge covers a label"
+    one.page.select_option(".tv-select", "kind")
+    one.settle()
+    assert {"kernel", "operator"} <= set(one.page.locator(".tv-legend button").all_inner_texts())
+    one.page.locator(".tv-legend button", has_text="kernel").click()
+    assert one.page.locator(".tv-search").input_value() == "kind:kernel domain:gpu"
+
+
+def test_a_kernel_tells_how_it_came_about(page, trace):
+    focus(page)
+    page.run(f"(async () => t.select(await {of('sgemm')}))()")
+    page.page.wait_for_selector(".tv-story")
+    kernel = trace.spans.loc[page.run("t.selected.row")]
+    launch = trace.spans[
+        (trace.spans["correlation"] == kernel["correlation"]) & (trace.spans["kind"] == "runtime")
+    ]
+    earlier = (kernel["start_ns"] - launch["start_ns"].iloc[0]) / 1000
+    story = page.page.locator(".tv-story").inner_text()
+    assert f"launched {earlier:.4g} µs earlier" in story
+    assert " › cudaLaunchKernel › kernel" in story
+    page.page.locator(".tv-story button", has_text="cudaLaunchKernel").click()
+    page.page.wait_for_function(f"() => window.tvTimeline.selected?.row === {launch.index[0]}")
+
+
+def test_nothing_before_the_trace_has_a_label(page):
+    page.run("t.setRange(-5e5, 5e5)")
+    assert page.run("[t.t0, t.t1]") == pytest.approx([-0.03e6, 0.97e6])

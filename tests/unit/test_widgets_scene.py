@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from small_session import write_small_session
 from timeline_traces import model_trace
+from trace_builder import Builder
 
 from torchtrt_viz import load
 from torchtrt_viz.errors import OptionError
@@ -225,3 +226,24 @@ def test_a_session_becomes_one_group_per_rank(tmp_path):
     assert len(scene.parts) == len(list(session.traces()))
     groups = {track.group.split(" · ")[0] for track in scene.tracks}
     assert groups == {part.label for part in scene.parts}
+
+
+def test_one_thread_has_one_group_whoever_recorded_it_and_recorders_stand_apart():
+    b = Builder()
+    main = b.track("thread 7 (python)", process="42", thread="7", process_name="python")
+    quiet = b.track("thread 8", process="42", thread="8", process_name="python")
+    lazy = b.track("thread 9", process="42", thread="9", process_name="python")
+    dump = b.track("demo.etdp, thread 7", "method", thread="7")
+    notes = b.track("PyTorch Profiler", process="Spans", thread="PyTorch Profiler")
+    marks = b.track("no thread", thread="")
+    b.span("step", 1_000, 9_000, main)
+    b.span("poll", 2_000, 1, quiet)
+    b.span("poll", 3_000, 1, lazy)
+    b.span("delegate", 2_000, 5_000, dump, "delegate")
+    b.span("PyTorch Profiler (0)", 0, 20_000, notes, "other", timing="modeled")
+    b.instant("Record Window End", 20_000, marks)
+    tracks = {track.label: track for track in Scene.of(b.build()).tracks}
+    assert list(tracks)[:2] == ["thread 7 (python)", "demo.etdp, thread 7"]
+    assert {track.group for label, track in tracks.items() if not track.recording} == {"python 42"}
+    assert {label for label, track in tracks.items() if track.recording} == {"PyTorch Profiler", "no thread"}
+    assert {label for label, track in tracks.items() if track.idle} == {"thread 8", "thread 9"}

@@ -9,7 +9,7 @@ from timeline_traces import model_trace
 pytest.importorskip("anywidget", reason="anywidget is not installed (extra lab)")
 
 from torchtrt_viz import load
-from torchtrt_viz.errors import OptionError
+from torchtrt_viz.errors import OptionError, OutputError
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.widgets.timeline import Timeline
 
@@ -244,6 +244,12 @@ def test_what_the_browser_searched_is_marked_in_the_kernel(widget, trace):
 
 
 def test_a_picture_is_saved_when_the_browser_sends_it(widget, tmp_path):
+    for state in ([], ["shown", "hidden"]):
+        for op in state:
+            widget._on_message(widget, {"op": op}, [])
+        with pytest.raises(OutputError, match=r"Display the timeline first, or use write_svg\(\)"):
+            widget.save_picture(tmp_path / "view.png")
+    widget._on_message(widget, {"op": "shown"}, [])
     widget.save_picture(tmp_path / "view.png")
     request, _ = widget.sent[-1]
     assert request["event"] == "picture"

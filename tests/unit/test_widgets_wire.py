@@ -46,7 +46,7 @@ def read(tmp_path_factory):
     if node is None:
         pytest.skip("node is not installed: the browser tests read the messages instead")
     folder = tmp_path_factory.mktemp("wire")
-    for name in ("wire", "schema"):
+    for name in ("wire", "schema", "signal"):
         shutil.copy(assets.STATIC / f"{name}.js", folder)
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "read.js").write_text(READ)

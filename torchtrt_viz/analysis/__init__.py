@@ -17,6 +17,7 @@ Host and device:
 `idle_causes`, `idle_gaps`                  why a stream or a device had nothing to do
 `launch_delays`, `launch_stats`,            from the host's call to the device's work
 `launch_delay_histogram`, `graph_launches`
+`launched_work`                             of each piece: its call, its operator, behind how many it waited
 `graphs`                                    launches of graphs, and what their captures tell of their kernels
 `queue_length`, `queue_summary`,            how much work waits between them
 `blocked_on_full_queue`

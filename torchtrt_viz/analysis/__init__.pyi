@@ -19,6 +19,7 @@ from .device.launch import graph_launches as graph_launches
 from .device.launch import launch_delays as launch_delays
 from .device.launch import launch_stats as launch_stats
 from .device.launch_histogram import launch_delay_histogram as launch_delay_histogram
+from .device.launched import launched_work as launched_work
 from .device.memory_use import memory as memory
 from .device.memory_use import memory_by_operator as memory_by_operator
 from .device.memory_use import memory_peaks as memory_peaks

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.optional_ints import filled
+from torchtrt_viz.report.launch_stories import LaunchStories
 from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, extent, minimap
@@ -71,6 +72,8 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
         columns[name] = np.full(len(columns["row"]), 0 if name in ("covered", "kind") else -1, np.int64)
         columns[name][known] = values
     source, target, (flow_name, flow_names), flows_left = _flows(scene, columns["row"])
+    stories, story_texts = LaunchStories(scene).columns()
+    present = np.isin(stories["row"], columns["row"][known])
     host, gpu = minimap(scene)
     counters, samples, counter_note = _counters(scene)
     frame, data = pack(
@@ -78,6 +81,7 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
         {
             **columns,
             **samples,
+            **{f"story_{name}": values[present] for name, values in stories.items()},
             "host_busy": _shares(host),
             "gpu_busy": _shares(gpu),
             "name_color": scene.name_color,
@@ -104,9 +108,11 @@ def payload(scene: Scene, *, max_spans: int = DEFAULT_MAX_SPANS) -> Payload:
         "synthetic": any(part.trace.meta.get("synthetic") for part in scene.parts),
         "tracks": [track.to_dict() for track in scene.tracks],
         "kinds": [*schema.KINDS, "event"],
+        "kinds_of": {side: sorted(kinds) for side, kinds in scene.kinds_of.items()},
         "names": texts,
         "flow_names": flow_names,
         "runs": runs,
+        "stories": story_texts,
         "events": events,
         "aggregates": aggregates(scene),
         "counters": counters,

@@ -81,7 +81,7 @@ def svg(
     plot = width - LABELS
     out: list[str] = []
     y = HEAD
-    for section in ("host", "gpu"):
+    for section in ("gpu", "host"):
         tracks = [track for track in scene.tracks if track.section == section and track.id not in hidden]
         if not tracks:
             continue

@@ -118,6 +118,8 @@ class Scene:
         Every name once; the index's name codes point here.
     name_kind, name_color : uint8 arrays
         Per name: its kind (position in ``schema.KINDS``) and a colour number that depends on the text alone.
+    kinds_of : dict
+        Per section the kinds of its spans.
     note : str
         How several traces were placed on one axis; "" for one trace.
     origin_ns, end_ns : int
@@ -135,6 +137,7 @@ class Scene:
         self.blocks: list[Block] = []
         self.names: list[str] = []
         self._name_codes: dict[str, int] = {}
+        self.kinds_of: dict[str, set[str]] = {"host": set(), "gpu": set()}
         keys: list[TrackKey] = []
         columns = _Columns()
         for number, part in enumerate(self.parts):
@@ -218,6 +221,7 @@ class Scene:
         ranges = (kind == schema.KINDS.index("annotation")) | (kind == schema.KINDS.index("step"))
         role[ranges & (domain == 1) & (role == 0)] = 2
         tracks = _virtual_tracks(number, part, chosen["track"].to_numpy(), domain, role, keys)
+        self._note_kinds(domain, kind)
         self._add_block(number, "spans", len(chosen), rows)
         columns.add(
             tracks,
@@ -242,6 +246,13 @@ class Scene:
             self._name_column(instants["name"]),
             instants["kind"].cat.codes.to_numpy().astype(np.int8, copy=False),
         )
+
+    def _note_kinds(self, domain: NDArray[np.int8], kind: NDArray[np.int8]) -> None:
+        known = kind >= 0
+        present = np.bincount(domain[known].astype(np.int64) * _NO_KIND + kind[known], minlength=2 * _NO_KIND)
+        for number, side in enumerate(("host", "gpu")):
+            here = np.flatnonzero(present[number * _NO_KIND : (number + 1) * _NO_KIND])
+            self.kinds_of[side] |= {schema.KINDS[code] for code in here.tolist()}
 
     def _add_block(
         self, part: int, frame: Literal["spans", "instants"], length: int, rows: Rows | None

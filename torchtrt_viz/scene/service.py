@@ -46,6 +46,8 @@ class Service:
         What is drawn.
     whole_limit
         Up to so many events are sent at once when the front end opens; zooming then needs no kernel.
+    story
+        Tells how the event at a scene row came about; its answer goes to the front end as it is.
 
     Notes
     -----
@@ -53,9 +55,15 @@ class Service:
     runs): the scene never changes, and the marks (search and highlight) are replaced as a whole under a lock.
     """
 
-    def __init__(self, scene: Scene, whole_limit: int = 300_000) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        whole_limit: int = 300_000,
+        story: Callable[[int], dict[str, Any] | None] | None = None,
+    ) -> None:
         self.scene = scene
         self.whole_limit = whole_limit
+        self._story = story
         self.counters: list[CounterSeries] = counter_series(scene.parts)
         self._lock = threading.Lock()
         self._marked_names: NDArray[np.uint8] | None = None
@@ -188,6 +196,7 @@ class Service:
             "synthetic": any(part.trace.meta.get("synthetic") for part in scene.parts),
             "tracks": [track.to_dict() for track in scene.tracks],
             "kinds": [*schema.KINDS, "event"],
+            "kinds_of": {side: sorted(kinds) for side, kinds in scene.kinds_of.items()},
             "name_count": len(scene.names),
             "names": texts,
             "events": scene.blocks[-1].end if scene.blocks else 0,
@@ -284,7 +293,7 @@ class Service:
         row = found[0]
         return {
             "place": self._place(Place(*found)),
-            "detail": details(self.scene, row),
+            "detail": self._details(row),
             "links": self._linked(row),
         }
 
@@ -303,7 +312,12 @@ class Service:
         }
 
     def _detail(self, request: dict[str, Any]) -> Answer:
-        return details(self.scene, int(request["row"])), []
+        return self._details(int(request["row"])), []
+
+    def _details(self, row: int) -> dict[str, Any]:
+        told = details(self.scene, row)
+        story = None if self._story is None else self._story(row)
+        return told if story is None else {**told, "story": story}
 
     def _links(self, request: dict[str, Any]) -> Answer:
         return self._linked(int(request["row"])), []

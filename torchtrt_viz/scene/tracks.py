@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from torchtrt_viz.model.places import process_label
+from torchtrt_viz.model.threads import known_text, os_threads
 from torchtrt_viz.scene.track_words import track_texts
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Role", "Track", "TrackKey", "TrackLane", "arrange"]
 
 Role = Literal["spans", "modeled", "annotations", "instants", "implausible"]
+_PSEUDO_PROCESSES = ("Spans", "Traces")  # of torch's profiler
+_IDLE = 0.01  # of the busiest track's busy time
 _ORDER: tuple[Role, ...] = ("annotations", "spans", "modeled", "implausible", "instants")
 
 
@@ -65,6 +69,10 @@ class Track:
         What a search calls them.
     device, rank : int
         -1 for none.
+    recording : bool
+        It holds what a recorder notes of itself, and no work.
+    idle : bool
+        Next to nothing happens on it, measured by the busiest track of its section.
     """
 
     id: str
@@ -82,6 +90,8 @@ class Track:
     stream: str | None = None
     device: int = -1
     rank: int = -1
+    recording: bool = False
+    idle: bool = False
     lanes: list[TrackLane] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,6 +112,8 @@ class Track:
             "stream": self.stream,
             "device": self.device,
             "rank": self.rank,
+            "recording": self.recording,
+            "idle": self.idle,
             "lanes": [lane.lane for lane in self.lanes],
             "roles": [lane.role for lane in self.lanes],
         }
@@ -114,9 +126,11 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
         together.setdefault((key.part, key.track, key.domain), []).append(number)
     placed: list[tuple[tuple[Any, ...], Track]] = []
     words = [track_texts(part.trace.tracks) for part in parts]
+    threads = [os_threads(part.trace) for part in parts]
     for (part, row, domain), numbers in together.items():
         numbers.sort(key=lambda number: _ORDER.index(keys[number].role))
         info = parts[part].trace.tracks.iloc[row]
+        home = _home(parts[part].trace.tracks, threads[part], row)
         section: Literal["host", "gpu"] = "gpu" if domain == "gpu" else "host"
         label = str(info["label"])
         if domain != info["domain"]:
@@ -127,7 +141,7 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
             id=f"{part}.{row}.{section}",
             label=label,
             section=section,
-            group=_group(parts[part], info, section),
+            group=_group(parts[part], home, section),
             type=str(info["type"]),
             collapsed=collapsed,
             busy_ns=0,
@@ -149,15 +163,52 @@ def arrange(parts: Sequence[Part], keys: Sequence[TrackKey], scene: Scene) -> li
                 track.spans += count
             if role == "spans":
                 track.busy_ns = int(scene.lane_busy[scene.collapsed_lane(number)])
-        # Tracks without spans (a process that only marks events) come after those that worked.
-        order = (section != "host", part, track.spans == 0, int(info["sort_index"]), row)
+        roles = {keys[number].role for number in numbers}
+        track.recording = section == "host" and _is_recorders(parts[part], row, info, roles)
+        # Tracks without spans (a process that only marks events) come after those that worked; those of one
+        # thread stand together, whoever recorded them.
+        first = int(threads[part][row])
+        order = (section != "host", part, track.spans == 0, int(home["sort_index"]), first, row)
         placed.append((order, track))
-    placed.sort(key=lambda item: item[0])
+    quiet = _mark_idle([track for _, track in placed])
+    placed.sort(key=lambda item: (*item[0][:2], item[1].id in quiet, *item[0][2:]))
     # Tracks of one group stay together, groups in the order of their first track.
     groups: dict[tuple[str, str], int] = {}
     for _, track in placed:
         groups.setdefault((track.section, track.group), len(groups))
     return [track for _, track in sorted(placed, key=lambda item: groups[(item[1].section, item[1].group)])]
+
+
+def _home(tracks: Any, threads: NDArray[np.int64], row: int) -> Any:
+    """Return the track that says of which process a track's thread is: not every recorder does."""
+    same = np.flatnonzero(threads == threads[row])
+    named = [at for at in same.tolist() if known_text(tracks["process"].iloc[at]) is not None]
+    return tracks.iloc[named[0] if named else row]
+
+
+def _is_recorders(part: Part, row: int, info: Any, roles: set[Role]) -> bool:
+    """Say whether a track holds what a recorder notes of itself, or what it could give to no thread."""
+    if roles - {"modeled", "instants"}:
+        return False
+    if "modeled" in roles:
+        spans = part.trace.spans
+        kinds = spans["kind"].array[np.flatnonzero(spans["track"].to_numpy() == row)]
+        return bool((kinds == "other").all())
+    return known_text(info["thread"]) is None or info["process"] in _PSEUDO_PROCESSES
+
+
+def _mark_idle(tracks: Sequence[Track]) -> set[str]:
+    """Find the tracks on which next to nothing happens; they are idle where folding them saves room."""
+    found: set[str] = set()
+    for section in ("host", "gpu"):
+        mine = [track for track in tracks if track.section == section and not track.recording]
+        most = max((track.busy_ns for track in mine), default=0)
+        quiet = [track for track in mine if track.busy_ns < _IDLE * most]
+        found |= {track.id for track in quiet}
+        if sum(len(track.lanes) for track in quiet) > 1:
+            for track in quiet:
+                track.idle = True
+    return found
 
 
 def _number(value: Any) -> int:

@@ -104,6 +104,13 @@ MESSAGES: dict[str, tuple[Column, ...]] = {
         # Only where short spans are merged into blocks:
         Column("share", "uint8", "per event: busy share of a block, 255 is all", optional=True),
         Column("stands", "int32", "per event: spans that it stands for", optional=True, encoding="planes"),
+        Column("story_row", "float64", "per story of device work: row of the work", encoding="running"),
+        Column("story_host", "float64", "per story: row of the launching call, -1 none", encoding="running"),
+        Column("story_operator", "float64", "per story: row of the operator, -1 none", encoding="running"),
+        Column("story_queued", "float64", "per story: from launch to start", encoding="planes"),
+        Column("story_ahead", "int32", "per story: pieces that it waited for", encoding="planes"),
+        Column("story_module", "int32", "per story: position in `stories`, -1 none", encoding="planes"),
+        Column("story_shapes", "int32", "per story: position in `stories`, -1 none", encoding="planes"),
         Column("flow_source", "float64", "per link: row where it begins", encoding="running"),
         Column("flow_target", "float64", "per link: row where it ends", encoding="running"),
         Column("flow_name", "int32", "per link: position in `flow_names`", encoding="planes"),

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchtrt_viz.errors import MissingDependencyError, OptionError, QueryError
+from torchtrt_viz.errors import MissingDependencyError, OptionError, OutputError, QueryError
 from torchtrt_viz.formats.io.whole_file import write_atomically
+from torchtrt_viz.report.launch_stories import LaunchStories
 from torchtrt_viz.report.picture import write_svg
 from torchtrt_viz.report.text_timeline import text_timeline
 from torchtrt_viz.scene import assets
@@ -113,8 +114,9 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
         if not 60 <= height <= 10_000:
             raise OptionError("height", height, "60 to 10000 pixels")
         self.scene = Scene.of(trace, align)
-        self.service = Service(self.scene, whole_limit)
+        self.service = Service(self.scene, whole_limit, LaunchStories(self.scene))
         self._pictures: dict[str, str] = {}
+        self._views = 0  # browsers' views that show it
         self._choices = 0  # counts selections of single rows: equal ones in a row must still be told
         # slow to import: it needs pandas
         from torchtrt_viz.report.static_html import scene_html
@@ -394,9 +396,20 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
     # -- pictures ------------------------------------------------------------------------------------
 
     def save_picture(self, path: str | PathLike[str]) -> None:
-        """Save what the browser shows as PNG; the file appears when the browser has answered."""
+        """Save what the browser shows as PNG; the file appears when the browser has answered.
+
+        Raises
+        ------
+        OutputError
+            When no browser shows the timeline: `write_svg` needs none.
+        """
         from os import fspath
 
+        if self._views <= 0:
+            raise OutputError(
+                f"{fspath(path)} cannot be written: no browser shows this timeline, and it is the browser "
+                "that draws the picture. Display the timeline first, or use write_svg(), which needs none"
+            )
         number = uuid.uuid4().hex
         self._pictures[number] = fspath(path)
         self.send({"event": "picture", "id": number})
@@ -423,6 +436,9 @@ class Timeline(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
 
     def _on_message(self, _: Any, content: dict[str, Any], buffers: list[Any]) -> None:
         """Answer the front end; may run in another thread than the cells."""
+        if content.get("op") in ("shown", "hidden"):
+            self._views += 1 if content["op"] == "shown" else -1
+            return
         if content.get("op") == "picture":
             path = self._pictures.pop(str(content.get("id")), None)
             if path is not None and buffers:

@@ -18,6 +18,7 @@ __all__ = [
     "IDLE_GAPS",
     "KERNEL_METRICS",
     "KERNEL_TYPES",
+    "LAUNCHED_WORK",
     "LAUNCH_DELAYS",
     "LAUNCH_DELAY_HISTOGRAM",
     "LAUNCH_STATS",
@@ -170,6 +171,27 @@ LAUNCH_DELAY_HISTOGRAM = FrameSchema(
         ns("queued_ns", "their delays, from the start of a call to the start of its work, summed"),
     ),
     "one row per class of work and range of launch delays",
+)
+
+LAUNCHED_WORK = FrameSchema(
+    "launched_work",
+    (
+        count("row", "row of trace.spans of the piece of device work"),
+        Column("name", "category", "name of the work"),
+        count("host_row", "row of trace.spans of the call that launched it; missing: unknown", "Int64"),
+        Column("launched_by", "category", "name of that call"),
+        count(
+            "operator_row", "row of trace.spans of the operator that launched it; missing: unknown", "Int64"
+        ),
+        Column("operator", "category", "name of that operator"),
+        ns("queued_ns", "from the start of the call to the start of the work", "Int64"),
+        count(
+            "ahead",
+            "pieces of work of the same stream that were launched before it and had not begun when it was",
+            "Int64",
+        ),
+    ),
+    "one row per piece of device work",
 )
 
 LAUNCH_STATS = FrameSchema(

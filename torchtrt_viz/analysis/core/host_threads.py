@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from torchtrt_viz.analysis.core.ancestry import nearest
@@ -21,7 +19,7 @@ from torchtrt_viz.analysis.core.flatten import sweep
 from torchtrt_viz.analysis.core.intervals import length, merge
 from torchtrt_viz.analysis.core.masks import among, ints, measured
 from torchtrt_viz.model.nesting import nest_observed
-from torchtrt_viz.model.optional_ints import filled
+from torchtrt_viz.model.threads import CALLS, known_text, os_threads
 from torchtrt_viz.model.trace_data import TraceData
 
 __all__ = ["HostNesting", "exclusive_times", "host_nesting", "os_threads", "thread_count"]
@@ -33,9 +31,6 @@ _INPUTS = {
     "spans": ("domain", "timing", "track", "start_ns", "dur_ns", "self_ns", "parent"),
     "tracks": ("type", "domain", "process", "thread", "rank"),
 }
-
-#: Tracks on which a thread's calls lie; the others (streams, asynchronous ranges, counters) are no threads.
-_CALLS = ("thread", "method", "delegate", "engine", "other")
 
 
 @dataclass(frozen=True)
@@ -61,56 +56,13 @@ class HostNesting:
     crossing: frozenset[int]
 
 
-def os_threads(trace: TraceData) -> Ints:
-    """Return for every track the first track of the same thread.
-
-    Tracks are of one thread when process and thread agree. A recorder that does not name its process means
-    the one process in which others saw that thread. Engines' tracks that name no thread are one sequence of
-    calls per engine. What is not known is equal to nothing.
-    """
-    tracks = trace.tracks
-    process = [_known(value) for value in tracks["process"]]
-    thread = [_known(value) for value in tracks["thread"]]
-    kind = tracks["type"].astype(object).to_list()
-    ranks = filled(tracks["rank"])
-    several = len(np.unique(ranks[ranks >= 0])) > 1
-    rank = ranks.tolist() if several else [0] * len(tracks)
-    host = among(tracks["domain"], ("host",))
-    processes: dict[tuple[int, str], set[str]] = {}
-    for at, (name, within) in enumerate(zip(thread, process, strict=True)):
-        if host[at] and name is not None and within is not None:
-            processes.setdefault((rank[at], name), set()).add(within)
-    out = np.arange(len(tracks))
-    first: dict[tuple[Any, ...], int] = {}
-    for at, (name, within) in enumerate(zip(thread, process, strict=True)):
-        if not host[at] or kind[at] not in _CALLS:
-            continue
-        if name is not None:
-            seen = processes.get((rank[at], name), set())
-            if within is None and len(seen) > 1:
-                continue
-            key: tuple[Any, ...] = ("thread", rank[at], within or next(iter(seen), None), name)
-        elif within is not None and kind[at] in ("delegate", "engine"):
-            key = ("engine", rank[at], within)
-        else:
-            continue
-        out[at] = first.setdefault(key, at)
-    return out
-
-
-def _known(value: object) -> str | None:
-    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
-        return None
-    return str(value) or None
-
-
 def thread_count(trace: TraceData) -> int:
     """Return how many threads have measured host spans: those that are named, or recorded as threads."""
     nesting = host_nesting(trace)
     used = np.unique(nesting.thread[nesting.thread >= 0])
     kind = among(trace.tracks["type"], ("thread", "method"))
-    named = np.array([_known(value) is not None for value in trace.tracks["thread"]], dtype=bool)
-    calls = among(trace.tracks["type"], _CALLS)
+    named = np.array([known_text(value) is not None for value in trace.tracks["thread"]], dtype=bool)
+    calls = among(trace.tracks["type"], CALLS)
     return int((kind | (named & calls))[used].sum())
 
 

@@ -67,15 +67,19 @@ export function build(root) {
     tooltip: element("div", { class: "tv-tooltip", role: "tooltip", hidden: true }),
     help: element("div", { class: "tv-help", role: "dialog", "aria-label": "keys and mouse", hidden: true }),
     panel: element("div", { class: "tv-panel", hidden: true }),
+    banner: element("div", { class: "tv-banner", role: "status", hidden: true }),
+    legend: element("div", { class: "tv-legend", "aria-label": "legend" }),
     status: element("div", { class: "tv-status" }),
     announce: element("div", { class: "tv-announce", "aria-live": "polite" }),
   };
   root.replaceChildren(
     parts.toolbar,
+    parts.banner,
     parts.menu,
     element("div", { class: "tv-top" }, parts.corner, element("div", { class: "tv-axis" }, parts.minimap, parts.ruler)),
     element("div", { class: "tv-body" }, parts.scroll, parts.splitter, parts.tooltip, parts.help),
     parts.panel,
+    parts.legend,
     parts.status,
     parts.announce,
   );
@@ -213,7 +217,7 @@ export class Labels {
         );
       } else if (row.type === "lane") {
         const key = `${row.track.id}/${row.pinned}`;
-        if (row.role !== "spans" && row.lanes > 1) {
+        if (row.role !== "spans" && row.lanes > 1 && !row.track.recording) {
           out.push(element("div", { class: "tv-label tv-role", style }, { instants: "events", annotations: "ranges", modeled: "modeled", implausible: "implausible" }[row.role]));
         }
         if (seen.has(key)) continue;
@@ -245,11 +249,13 @@ export class Labels {
     const height = last.y + last.height - first.y;
     const pinned = rows.layout.pinned.includes(track.id);
     const note = trackNote(track, length);
-    const many = track.lanes.length > 1;
+    const many = track.lanes.length > 1 && !track.recording;
+    // Badges of roles stand to the right of the first and second line.
+    const badges = own.slice(0, 2).map((one, at) => (one.role !== "spans" && one.lanes > 1 ? ` tv-badged-${at}` : "")).join("");
     const label = element(
       "div",
       {
-        class: `tv-label tv-track tv-in-${track.section}${cursor.row?.track === track ? " tv-cursor" : ""}`,
+        class: `tv-label tv-track tv-in-${track.section}${track.recording ? " tv-thin" : badges}${cursor.row?.track === track ? " tv-cursor" : ""}`,
         style: { top: `${first.y}px`, height: `${height}px` },
         title: `${clean(track.label)}\n${note}`,
         "data-track": track.id,

@@ -7,6 +7,8 @@ import { FONT, xOf } from "./paint.js";
 /** @import { Scene } from "./paint.js" */
 /** @import { Track } from "./types.js" */
 
+const CHIP = 14; // px high: what stands above the ticks
+
 /**
  * The ruler above the lanes.
  * @param {CanvasRenderingContext2D} context
@@ -19,6 +21,7 @@ export function paintRuler(context, scene, height) {
   context.fillRect(0, 0, width, height);
   context.font = FONT;
   context.textBaseline = "middle";
+  const line = height - 12; // of the ticks' labels; above it is room for what the pointer says
   const span = scene.t1 - scene.t0;
   const step = roundStep((span / width) * 110);
   for (let t = Math.ceil(scene.t0 / step - 1) * step; t < scene.t1; t += step) {
@@ -32,7 +35,7 @@ export function paintRuler(context, scene, height) {
     // Half a label would be read as another time.
     if (t < -step / 1e6 && scene.begin === 0) continue; // the margin before the trace is no time of it
     const label = tick(t, step, Math.max(Math.abs(scene.t0), Math.abs(scene.t1)));
-    if (x >= 0 && x + 4 + context.measureText(label).width <= width) context.fillText(label, x + 4, height / 2 - 1);
+    if (x >= 0 && x + 4 + context.measureText(label).width <= width) context.fillText(label, x + 4, line);
   }
   if (scene.measure) {
     const { t0, t1 } = scene.measure;
@@ -40,10 +43,10 @@ export function paintRuler(context, scene, height) {
     const x1 = xOf(scene, t1);
     context.fillStyle = theme.strong;
     context.fillRect(x0, height - 3, Math.max(1, x1 - x0), 3);
-    chip(context, scene, `Δ ${duration(t1 - t0)}`, (x0 + x1) / 2, height, theme.strong);
+    chip(context, scene, `Δ ${duration(t1 - t0)}`, (x0 + x1) / 2, theme.strong);
   } else if (scene.pointer !== null) {
     const t = Math.max(scene.begin, scene.t0 + (scene.pointer / width) * span);
-    chip(context, scene, tick(t, step / 100, Math.max(Math.abs(scene.t0), Math.abs(scene.t1))), scene.pointer, height, theme.muted);
+    chip(context, scene, tick(t, step / 100, Math.max(Math.abs(scene.t0), Math.abs(scene.t1))), scene.pointer, theme.muted);
   }
 }
 
@@ -52,16 +55,15 @@ export function paintRuler(context, scene, height) {
  * @param {Scene} scene
  * @param {string} text
  * @param {number} x
- * @param {number} height
  * @param {string} color
  */
-function chip(context, scene, text, x, height, color) {
+function chip(context, scene, text, x, color) {
   const half = context.measureText(text).width / 2 + 6;
   const middle = Math.max(half, Math.min(scene.width - half, x));
   context.fillStyle = color;
-  context.fillRect(middle - half, 2, 2 * half, height - 6);
+  context.fillRect(middle - half, 0, 2 * half, CHIP);
   context.fillStyle = scene.theme.back;
-  context.fillText(text, middle - half + 6, height / 2 - 1);
+  context.fillText(text, middle - half + 6, CHIP / 2 + 0.5);
 }
 
 /**
@@ -75,7 +77,7 @@ export function paintMinimap(context, scene, width, height) {
   const { theme } = scene;
   context.fillStyle = theme.panel;
   context.fillRect(0, 0, width, height);
-  const both = /** @type {const} */ (["host", "gpu"]).filter((section) => scene.minimap[section].some((share) => share > 0));
+  const both = /** @type {const} */ (["gpu", "host"]).filter((section) => scene.minimap[section].some((share) => share > 0));
   both.forEach((section, at) => {
     const shares = scene.minimap[section];
     const room = height / both.length;

@@ -19,6 +19,7 @@ const FINEST = 256; // pixel columns: fewer spans than this are never merged
 /** Detail, links and counters are those of the classes below it. */
 export class HeldSource {
   onNames = () => {};
+  onLost = () => {};
 
   /**
    * @param {Info} info

@@ -54,6 +54,7 @@ class WholeSource extends HeldSource {
     const names = { texts: info.names ?? [], color: columns.name_color, kind: columns.name_kind };
     super(info, minimapOf(columns), names, { start, dur, name, row, laneBegin, laneEnd });
     this.wire = wire;
+    wire.lost.listen(() => this.onLost());
   }
 
   /** @param {number} row @returns {Promise<Detail>} */
@@ -103,6 +104,7 @@ class WholeSource extends HeldSource {
 /** A large trace: the browser holds only what is in sight. */
 class RemoteSource {
   onNames = () => {};
+  onLost = () => {};
   /** Names that were missed since the last question. @type {Set<number>} */
   #wanted = new Set();
   /** @type {(string | undefined)[]} */
@@ -115,6 +117,7 @@ class RemoteSource {
    */
   constructor(wire, info, columns) {
     this.wire = wire;
+    wire.lost.listen(() => this.onLost());
     this.info = info;
     this.minimap = minimapOf(columns);
     this.nameColor = columns.name_color;

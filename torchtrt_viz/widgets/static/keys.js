@@ -8,7 +8,7 @@ import { groupId } from "./rows.js";
 /** @typedef {(modules: Modules, event: KeyboardEvent) => unknown} Action */
 
 /** Sections in the order of the keys 1, 2, ... */
-export const SECTION_KEYS = ["host", "gpu", "counter", "aggregate"];
+export const SECTION_KEYS = ["gpu", "host", "recording", "counter", "aggregate"];
 
 /**
  * Group, keys as shown, what they do, keys as events name them, action.
@@ -19,7 +19,7 @@ export const KEYS = [
   ["Move", "A / D or ← / →", "pan (Shift: more)", "a d A D ArrowLeft ArrowRight", ({ viewport }, e) => viewport.panBy((/^(a|arrowleft)$/i.test(e.key) ? -0.12 : 0.12) * stride(e))],
   ["Move", "↑ / ↓", "lane cursor up, down", "ArrowUp ArrowDown", moveCursor],
   ["Move", "PgUp / PgDn", "scroll the lanes", "PageUp PageDown", ({ pane }, e) => pane.scrollBy(e.key === "PageUp" ? -0.8 : 0.8)],
-  ["Move", "1 2 3 4", "go to the section HOST, GPU, COUNTERS, SUMS", "1 2 3 4", ({ navigation }, e) => navigation.jumpTo(SECTION_KEYS[Number(e.key) - 1])],
+  ["Move", "1 2 3 4 5", "go to the section GPU, HOST, RECORDING, COUNTERS, SUMS", "1 2 3 4 5", ({ navigation }, e) => navigation.jumpTo(SECTION_KEYS[Number(e.key) - 1])],
   ["Move", "Home / End", "begin, end of the trace", "Home End", ({ viewport }, e) => viewport.panTo(e.key === "Home" ? 0 : 1)],
   ["Move", "F", "fit the selection; again: everything", "f", ({ viewport, selection }) => viewport.fit(selection.extent)],
   ["Move", "0", "everything", "0", ({ viewport }) => viewport.fitAll()],

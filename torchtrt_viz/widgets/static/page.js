@@ -7,8 +7,8 @@ import { Timeline } from "./timeline.js";
 import { columnsOf } from "./wire.js";
 
 /** @import { Tree } from "./query.js" */
-/** @import { CounterRequest, Counters, Detail, HeldPlace, Info, Link, Links, Place, Store } from "./types.js" */
-/** @typedef {Info & {names: string[], flow_names: string[], runs: string[], args: Record<string, Record<string, string>>}} Head */
+/** @import { CounterRequest, Counters, Detail, HeldPlace, Info, Link, Links, Place, Store, Story } from "./types.js" */
+/** @typedef {Info & {names: string[], flow_names: string[], runs: string[], stories: string[], args: Record<string, Record<string, string>>}} Head */
 /** @typedef {import("./wire.js").Columns<"page">} PageColumns */
 
 const MOST_LINKS = 300; // that are located
@@ -41,6 +41,8 @@ export class PageSource extends HeldSource {
   #args;
   #columns;
   #runs;
+  #stories;
+  #story;
   #flows;
   #counters;
 
@@ -59,6 +61,10 @@ export class PageSource extends HeldSource {
     const { covered, iteration, depth, kind, run, correlation } = columns;
     this.#columns = { covered, iteration, depth, kind, run, correlation };
     this.#runs = head.runs;
+    this.#stories = head.stories;
+    const { story_row: work, story_host: host, story_operator: operator, story_queued: queued } = columns;
+    const { story_ahead: ahead, story_module: module, story_shapes: shapes } = columns;
+    this.#story = { work, host, operator, queued, ahead, module, shapes };
     const { flow_source: flowSource, flow_target: flowTarget, flow_name: flowName } = columns;
     this.#flows = { flowSource, flowTarget, flowName };
     /** Per event: spans that it stands for; null where nothing is merged. */
@@ -92,6 +98,8 @@ export class PageSource extends HeldSource {
       fields: [["kind", place.kind ?? ""], ["track", track.label]],
       args: Object.entries(this.#args[row] ?? {}),
     };
+    const story = this.#storyOf(row, place.kind ?? "work");
+    if (story) detail.story = story;
     if (track.group) detail.fields.push(["in", track.group]);
     if (role === "annotations") detail.fields.push(["what", "a range on the GPU's clock, not work"]);
     if (iteration[at] >= 0) detail.fields.push(["iteration", String(iteration[at])]);
@@ -102,6 +110,35 @@ export class PageSource extends HeldSource {
       delete detail.times.self;
     }
     return detail;
+  }
+
+  /**
+   * How a piece of device work came about.
+   * @param {number} row
+   * @param {string} kind
+   * @returns {Story | null}
+   */
+  #storyOf(row, kind) {
+    const { work, host, operator, queued, ahead, module, shapes } = this.#story;
+    let [from, to] = [0, work.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if (work[middle] < row) from = middle + 1;
+      else to = middle;
+    }
+    if (work[from] !== row) return null;
+    const texts = this.#stories;
+    /** @type {Story} */
+    const story = { path: [] };
+    if (module[from] >= 0) story.path.push({ text: texts[module[from]], row: -1 });
+    for (const other of [operator[from], host[from]]) {
+      const text = other < 0 ? null : this.locate(other)?.name;
+      if (text) story.path.push({ text, row: other });
+    }
+    story.path.push({ text: kind, row });
+    if (host[from] >= 0) Object.assign(story, { queued: queued[from], ahead: ahead[from] });
+    if (shapes[from] >= 0) story.shapes = texts[shapes[from]];
+    return story;
   }
 
   /**

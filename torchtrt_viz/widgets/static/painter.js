@@ -34,8 +34,8 @@ import { Signal } from "./signal.js";
  * @property {Coloring} coloring
  */
 
-export const RULER = 22;
-export const MINIMAP = 34;
+export const RULER = 36;
+export const MINIMAP = 30;
 const LONGEST_WAIT = 2_000; // ms between two looks whether there is room again
 
 export class Painter {

@@ -8,6 +8,11 @@ import { Signal } from "./signal.js";
 /** @import { LaneRow, Row, Store } from "./types.js" */
 /** @import { Viewport } from "./viewport.js" */
 
+const LABELS = 0.27; // of the width
+const NARROWEST_LABELS = 92; // px
+const WIDEST_LABELS = 210;
+const ROOM_FOR_BADGES = 160;
+
 export class Pane {
   /** Scrolled, or another size. */
   changed = new Signal();
@@ -16,7 +21,9 @@ export class Pane {
   #viewport;
   #store;
   #height = 0;
-  #labelWidth = 210;
+  /** What the user made it; else it goes with the room that there is. @type {number | null} */
+  #chosenWidth = null;
+  #labelWidth = WIDEST_LABELS;
   #observer;
 
   /**
@@ -56,7 +63,7 @@ export class Pane {
 
   /** @param {number} width */
   setLabelWidth(width) {
-    this.#labelWidth = Math.round(Math.max(90, Math.min(500, width)));
+    this.#chosenWidth = Math.round(Math.max(90, Math.min(500, width)));
     this.changed.tell();
   }
 
@@ -64,6 +71,8 @@ export class Pane {
   measure() {
     const { root, scroll, tall, stage } = this.#parts;
     const { clientWidth } = scroll;
+    const fitting = Math.round(Math.max(NARROWEST_LABELS, Math.min(WIDEST_LABELS, LABELS * clientWidth)));
+    this.#labelWidth = this.#chosenWidth ?? fitting;
     if (clientWidth < this.#labelWidth + 20) return false;
     const most = this.#store.get("height") ?? 420;
     if (!root.classList.contains("tv-fill")) {
@@ -74,6 +83,7 @@ export class Pane {
     stage.style.height = `${this.#height}px`;
     this.#viewport.resize(Math.floor(clientWidth - this.#labelWidth));
     root.style.setProperty("--tv-labels", `${this.#labelWidth}px`);
+    root.classList.toggle("tv-narrow", this.#labelWidth < ROOM_FOR_BADGES);
     return this.#height > 0;
   }
 
@@ -102,6 +112,13 @@ export class Pane {
   lanesBetween(a, b) {
     const rows = this.#rows.between(Math.min(a, b) + this.scroll, Math.max(a, b) + this.scroll);
     return rows.filter((row) => row.type === "lane");
+  }
+
+  /** Stays where it is from now on. @param {number} scroll */
+  hold(scroll) {
+    this.scroll = scroll;
+    this.#parts.scroll.classList.add("tv-held");
+    this.changed.tell();
   }
 
   /** Scrolls no further than needed. @param {Row} row */

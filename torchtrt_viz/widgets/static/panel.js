@@ -6,6 +6,7 @@ import { FIELDS } from "./fields.js";
 import { count, duration, percent, short, spentOn } from "./format.js";
 import { KEYS, MOUSE } from "./keys.js";
 import { clean } from "./paint.js";
+import { waitedFor } from "./selection.js";
 
 /** @import { Selection } from "./selection.js" */
 /** @import { Box, Chosen, Detail, Links, Role, Section, Totals } from "./types.js" */
@@ -90,7 +91,7 @@ export class Details {
       "div",
       { class: "tv-head" },
       element("span", { class: `tv-badge tv-${domain}` }, domain === "gpu" ? "GPU" : "HOST"),
-      element("b", { class: "tv-name" }, clean(detail.name || "(no name)")),
+      wholeName(clean(detail.name || "(no name)")),
       button("×", "close (Esc)", () => this.#selection.select(null), { class: "tv-close" }),
     );
     /** @type {[string, string][]} */
@@ -105,7 +106,35 @@ export class Details {
     const columns = [table(facts)];
     if (detail.args?.length) columns.push(element("div", {}, element("h4", {}, "arguments"), table(detail.args.map(([key, value]) => [clean(key), clean(value)]))));
     if (links?.links.length) columns.push(this.#linkList(links));
-    return [head, element("div", { class: "tv-columns" }, ...columns)];
+    return [head, ...this.#story(detail, links), element("div", { class: "tv-columns" }, ...columns)];
+  }
+
+  /**
+   * How a piece of device work came about, in one line.
+   * @param {Detail} detail
+   * @param {Links | undefined} links
+   */
+  #story({ story, times, domain }, links) {
+    if (!story) return [];
+    const steps = story.path.flatMap(({ text, row }, at) => {
+      const last = at === story.path.length - 1;
+      const name = clean(text);
+      const step = last || row < 0 ? element(last ? "b" : "span", {}, name) : button(name, `go to this span`, () => this.#selection.goToRow(row), { class: "tv-link" });
+      return at ? [" › ", step] : [step];
+    });
+    const waited = waitedFor(story);
+    const launch = links?.links.find((link) => !link.out);
+    return [
+      element(
+        "div",
+        { class: "tv-story" },
+        `${spentOn(domain)} ${duration(times.dur ?? 0)}${waited ? `, ${waited}` : ""} · `,
+        element("span", { class: "tv-path" }, ...steps),
+        " ",
+        waited ? button("fit both", "fit launch and work (J)", () => this.#selection.fitBoth(launch), { class: "tv-small" }) : null,
+        story.shapes ? element("span", { class: "tv-muted" }, ` inputs ${clean(story.shapes)}`) : null,
+      ),
+    ];
   }
 
   /**
@@ -158,6 +187,12 @@ export class Details {
     const more = total > list.length ? [element("li", {}, `${count(total - list.length)} more`)] : [];
     return element("div", {}, element("h4", {}, `linked (${count(total)})`), element("ul", {}, ...list, ...more));
   }
+}
+
+/** A name, cut to two lines until it is clicked. @param {string} text */
+function wholeName(text) {
+  const name = element("b", { class: "tv-name", title: text, onclick: () => name.classList.toggle("tv-whole") }, text);
+  return name;
 }
 
 /** @param {[string, unknown][]} rows */

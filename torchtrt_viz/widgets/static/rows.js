@@ -6,14 +6,15 @@ import { Signal } from "./signal.js";
 /** @import { Info, LaneRow, Layout, Row, Section, Store, Track } from "./types.js" */
 /** @typedef {"collapsed" | "hidden" | "pinned" | "folded"} List */
 
-const SECTIONS = /** @type {const} */ (["host", "gpu"]);
-const HEIGHT = { section: 22, group: 20, lane: 19, dense: 13, instants: 11, annotations: 17, counter: 40, aggregate: 18, note: 18, gap: 3 };
+const SECTIONS = /** @type {const} */ (["gpu", "host"]);
+const HEIGHT = { section: 22, group: 20, lane: 19, dense: 13, instants: 11, annotations: 17, counter: 40, aggregate: 18, note: 18, gap: 3, recording: 12 };
 const DENSE_FROM = 10; // a track of more lanes than this gets lower ones
 
 const TITLES = {
   pinned: ["PINNED", ""],
   host: ["HOST", "durations are time on CPU threads"],
   gpu: ["GPU", "durations are time on the device"],
+  recording: ["RECORDING", "what the recorder notes of itself: no work, in no sum"],
   counter: ["COUNTERS", "lowest and highest value per pixel"],
   aggregate: ["SUMS", "no place on the time axis (totals over calls, times that cannot be true): bars have a scale of their own"],
 };
@@ -35,6 +36,7 @@ export class Rows {
   height = 0;
   layout = emptyLayout();
   #store;
+  #screen;
   /** @type {Map<string, Track>} */
   #byId;
   /** @type {Map<number, Track>} */
@@ -53,8 +55,10 @@ export class Rows {
       this.#trackOfLane.set(track.collapsed, track);
       for (const lane of track.lanes) this.#trackOfLane.set(lane, track);
     }
-    this.#take(store.get("arrangement"));
-    if (!store.get("arrangement")?.order) this.#startCollapsed(3 * (store.get("height") ?? 420));
+    this.#screen = store.get("height") ?? 420;
+    const stored = store.get("arrangement");
+    if (stored?.order) this.#take(stored);
+    else this.#start();
     store.on("arrangement", () => {
       const stored = store.get("arrangement");
       if (JSON.stringify(stored) === JSON.stringify(this.layout)) return;
@@ -72,7 +76,8 @@ export class Rows {
   }
 
   reset() {
-    this.arrange(emptyLayout());
+    this.#start();
+    this.#tell();
   }
 
   showAll() {
@@ -130,19 +135,30 @@ export class Rows {
   reveal(lane) {
     const track = this.#trackOfLane.get(lane);
     if (!track) return;
-    const group = groupId(track);
-    if (!this.layout.hidden.includes(track.id) && !this.layout.folded.includes(group)) return;
+    const groups = [groupId(track), `${track.section}/${track.group}`];
+    if (!this.layout.hidden.includes(track.id) && !groups.some((group) => this.layout.folded.includes(group))) return;
     this.layout.hidden = this.layout.hidden.filter((id) => id !== track.id);
-    this.layout.folded = this.layout.folded.filter((id) => id !== group);
+    this.layout.folded = this.layout.folded.filter((id) => !groups.includes(id));
     this.#build();
     this.#tell();
   }
 
-  /** With more rows than a few screens, shows every track as one row, except the first of each section. @param {number} height */
-  #startCollapsed(height) {
-    if (this.height <= height || this.tracks.length < 8) return;
+  /**
+   * Idle tracks are folded. With more rows than a few screens, every track is one row, except the first of each
+   * section; GPU tracks of many lanes are one row each where nothing else would be to be seen at first.
+   */
+  #start() {
+    this.#take({ folded: [...new Set(this.tracks.filter((track) => track.idle && !track.recording).map(groupId))] });
+    const gpu = this.tracks.filter((track) => track.section === "gpu" && track.lanes.length > 1);
+    const first = this.rows.find((row) => row.type === "lane" && row.section === "host");
+    if (first && first.y > 0.7 * this.#screen) {
+      this.layout.collapsed = gpu.map((track) => track.id);
+      this.#build();
+    }
+    if (this.height <= 3 * this.#screen || this.tracks.length < 8) return;
     const firsts = new Set(SECTIONS.map((section) => this.tracks.find((track) => track.section === section)));
-    this.layout.collapsed = this.tracks.filter((track) => track.lanes.length > 1 && !firsts.has(track)).map((track) => track.id);
+    const most = this.tracks.filter((track) => track.lanes.length > 1 && !firsts.has(track)).map((track) => track.id);
+    this.layout.collapsed = [...new Set([...this.layout.collapsed, ...most])];
     this.#build();
   }
 
@@ -181,19 +197,27 @@ export class Rows {
       for (const track of pinned) this.#addTrack(track, true);
     }
     for (const section of SECTIONS) {
-      const tracks = this.#ordered(section).filter((track) => !this.layout.pinned.includes(track.id));
+      const tracks = this.#ordered(section).filter((track) => !track.recording && !this.layout.pinned.includes(track.id));
       const shown = tracks.filter((track) => !this.layout.hidden.includes(track.id));
       if (!tracks.length) continue;
       this.#add("section", { section, title: TITLES[section], hidden: tracks.length - shown.length });
       /** @type {Map<string, Track[]>} */
       const groups = new Map();
       for (const track of shown) groups.set(track.group, [...(groups.get(track.group) ?? []), track]);
-      for (const [group, members] of groups) {
-        const id = groupId(members[0]);
+      for (const [group, all] of groups) {
+        const id = `${section}/${group}`;
         const folded = this.layout.folded.includes(id);
-        if (groups.size > 1 || folded) this.#add("group", { section, group, id, folded, size: members.length });
-        if (!folded) for (const track of members) this.#addTrack(track, false);
+        if (groups.size > 1 || folded) this.#add("group", { section, group, id, folded, size: all.length });
+        if (folded) continue;
+        for (const track of all) if (!track.idle) this.#addTrack(track, false);
+        this.#addIdle(section, all.filter((track) => track.idle));
       }
+    }
+    const recording = this.tracks.filter((track) => track.recording && !this.layout.pinned.includes(track.id));
+    const notes = recording.filter((track) => !this.layout.hidden.includes(track.id));
+    if (recording.length) {
+      this.#add("section", { section: "recording", title: TITLES.recording, hidden: recording.length - notes.length }, HEIGHT.group - 2);
+      for (const track of notes) this.#addTrack(track, false);
     }
     if (this.info.counters.length) {
       this.#add("section", { section: "counter", title: TITLES.counter });
@@ -220,6 +244,16 @@ export class Rows {
     this.height += height;
   }
 
+  /** @param {Section} section @param {Track[]} tracks */
+  #addIdle(section, tracks) {
+    if (!tracks.length) return;
+    const id = groupId(tracks[0]);
+    const folded = this.layout.folded.includes(id);
+    const words = section === "gpu" ? "idle streams" : "idle threads";
+    this.#add("group", { section, group: words, id, folded, size: tracks.length });
+    if (!folded) for (const track of tracks) this.#addTrack(track, false);
+  }
+
   /**
    * @param {Track} track
    * @param {boolean} pinned
@@ -230,7 +264,7 @@ export class Rows {
     const dense = lanes.length > DENSE_FROM;
     lanes.forEach((lane, at) => {
       const role = collapsed ? "spans" : track.roles[at];
-      const height = role === "instants" && lanes.length > 1 ? HEIGHT.instants : role === "annotations" ? HEIGHT.annotations : dense ? HEIGHT.dense : HEIGHT.lane;
+      const height = track.recording ? HEIGHT.recording : role === "instants" && lanes.length > 1 ? HEIGHT.instants : role === "annotations" ? HEIGHT.annotations : dense ? HEIGHT.dense : HEIGHT.lane;
       this.#add("lane", { section: track.section, track, lane, role, at, lanes: lanes.length, pinned, collapsed }, height);
     });
     this.height += HEIGHT.gap;
@@ -283,7 +317,7 @@ export class Rows {
   }
 }
 
-/** The id of a track's group. @param {Track} track */
+/** The id of a track's group; idle tracks have one of their own. @param {Track} track */
 export function groupId(track) {
-  return `${track.section}/${track.group}`;
+  return `${track.section}/${track.group}${track.idle ? "/idle" : ""}`;
 }

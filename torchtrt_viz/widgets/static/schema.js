@@ -55,6 +55,13 @@ export const MESSAGES = /** @type {const} */ ({
     correlation: "float64", // per event: -1 for none
     share: "uint8?", // per event: busy share of a block, 255 is all
     stands: "int32?", // per event: spans that it stands for
+    story_row: "float64", // per story of device work: row of the work
+    story_host: "float64", // per story: row of the launching call, -1 none
+    story_operator: "float64", // per story: row of the operator, -1 none
+    story_queued: "float64", // per story: from launch to start
+    story_ahead: "int32", // per story: pieces that it waited for
+    story_module: "int32", // per story: position in `stories`, -1 none
+    story_shapes: "int32", // per story: position in `stories`, -1 none
     flow_source: "float64", // per link: row where it begins
     flow_target: "float64", // per link: row where it ends
     flow_name: "int32", // per link: position in `flow_names`

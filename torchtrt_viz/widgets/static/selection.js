@@ -7,7 +7,7 @@ import { Signal } from "./signal.js";
 /** @import { Cursor } from "./cursor.js" */
 /** @import { Navigation } from "./navigation.js" */
 /** @import { Rows } from "./rows.js" */
-/** @import { Box, Chosen, Detail, LaneRow, Link, Links, Place, Section, Selected, Source, Store, Totals } from "./types.js" */
+/** @import { Box, Chosen, Detail, LaneRow, Link, Links, Place, Section, Selected, Source, Store, Story, Totals } from "./types.js" */
 /** @import { Viewport } from "./viewport.js" */
 
 /**
@@ -35,6 +35,8 @@ export class Selection {
   #chosen = null;
   /** Which choice of Python's they are. */
   #choice = 0;
+  /** Row of the call that launched the selected work. */
+  #launch = -1;
   /** Which rows they are, where the browser said so. @type {number[] | undefined} */
   #rowsChosen;
   /** @type {Link[]} */
@@ -114,6 +116,7 @@ export class Selection {
     this.#place = place;
     this.#box = this.#chosen = null;
     this.#links = [];
+    this.#launch = -1;
     if (tell) this.#store.set("selected", place ? { kind: "span", row: place.row } : {});
     this.changed.tell();
     if (!place) return this.described.tell(null);
@@ -121,14 +124,25 @@ export class Selection {
     const { detail, links } = place.about ?? (await this.#about(place));
     if (this.#place?.row !== place.row) return;
     this.#links = links?.links ?? [];
+    this.#launch = detail.story?.queued === undefined ? -1 : (detail.story.path.at(-2)?.row ?? -1);
+    const waited = waitedFor(detail.story);
+    if (waited) this.#announce(`${detail.name}, ${spentOn(detail.domain)} ${duration(place.dur)}, ${waited}`);
     this.described.tell({ detail, links });
     this.changed.tell();
   }
 
   /** @param {Place} place */
   async #about(place) {
-    const [detail, links] = await Promise.all([this.#source.detail(place.row, place), this.#source.links(place.row, place)]);
-    return { detail, links };
+    try {
+      const [detail, links] = await Promise.all([this.#source.detail(place.row, place), this.#source.links(place.row, place)]);
+      return { detail, links };
+    } catch (error) {
+      const { row, name = "", start, dur } = place;
+      const domain = this.#rows.sectionOf(place.lane);
+      /** @type {[string, string][]} */
+      const fields = [["more", `is not known: ${error instanceof Error ? error.message : error}`]];
+      return { detail: { row, name, domain, span: true, times: { start, dur }, fields, args: [] }, links: { links: [], total: 0 } };
+    }
   }
 
   /**
@@ -167,12 +181,21 @@ export class Selection {
   }
 
   /** Shows the selected event and the one that an arrow joins it with, both whole. @param {Link} [link] the first one */
-  fitBoth(link = this.#links.find((one) => one.out) ?? this.#links[0]) {
+  async fitBoth(link = this.#links.find((one) => one.out) ?? this.#links[0]) {
     const place = this.#place;
-    if (!place || !link) return this.#announce("nothing is linked to the selection");
-    this.#navigation.showBoth(place, link);
-    const gap = Math.max(place.start, link.start) - Math.min(place.start + place.dur, link.start + link.dur);
-    this.#announce(`${place.name ?? ""} and ${link.text}, ${gap > 0 ? `${duration(gap)} apart` : "overlapping"}`);
+    const other = link ?? (place && this.#launch >= 0 ? await this.#source.locate(this.#launch) : null);
+    if (!place || !other) return this.#announce("nothing is linked to the selection");
+    this.#navigation.showBoth(place, other);
+    const gap = Math.max(place.start, other.start) - Math.min(place.start + place.dur, other.start + other.dur);
+    this.#announce(`${place.name ?? ""} and ${link?.text ?? other.name ?? ""}, ${gap > 0 ? `${duration(gap)} apart` : "overlapping"}`);
+  }
+
+  /** Goes to the event of a row. @param {number} row */
+  async goToRow(row) {
+    const place = row < 0 ? null : await this.#source.locate(row);
+    if (!place) return this.#announce("that is not in the timeline");
+    if (this.#place) this.#trail.push(this.#place);
+    await this.#go(place);
   }
 
   /** @param {Link} link */
@@ -286,6 +309,13 @@ export class Selection {
       await this.selectRows();
     } else if (this.any) await this.select(null, { tell: false });
   }
+}
+
+/** How long before, and behind how many others, device work was launched. @param {Story | undefined} story */
+export function waitedFor(story) {
+  if (story?.queued === undefined) return "";
+  const behind = story.ahead ? ` (queued behind ${count(story.ahead)})` : "";
+  return story.queued < 0 ? "starts before its launch: the clocks are not aligned" : `launched ${duration(story.queued)} earlier${behind}`;
 }
 
 /**

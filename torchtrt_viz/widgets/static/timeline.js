@@ -7,6 +7,7 @@ import { Cursor } from "./cursor.js";
 import { History } from "./history.js";
 import { Hover } from "./hover.js";
 import { onKey } from "./keys.js";
+import { Legend } from "./legend.js";
 import { Measure } from "./measure.js";
 import { Navigation } from "./navigation.js";
 import { rectangleOf } from "./paint.js";
@@ -90,10 +91,13 @@ export class Timeline {
     const labels = new Labels(parts, { rows, pane, cursor, length: viewport.length });
     const showStatus = () => status(parts.status, source.info, viewport, views.trouble);
     views.troubled.listen(showStatus);
+    const legend = new Legend(parts.legend, { info: source.info, coloring, search });
     painter.drawn.listen(() => {
       labels.update();
+      legend.update();
       showStatus();
     });
+    source.onLost = () => this.#lost();
     new Details(parts.panel, selection, inPython);
     fillToolbar(parts, { viewport, selection, history, search, coloring, menu, help, savePicture });
     fillJumps(parts.corner, { rows, navigation });
@@ -113,6 +117,24 @@ export class Timeline {
     this.#coloring.close();
     this.#history.close();
     this.source.close?.();
+  }
+
+  /** The kernel was restarted, or has gone: says so and keeps the last sharp picture. */
+  #lost() {
+    const { banner } = this.parts;
+    if (!banner.hidden) return;
+    const rest = "Run the cell again for the live timeline.";
+    const { sharp } = this.#views;
+    if (this.source.whole) banner.textContent = `The kernel was restarted, or has gone: what the browser holds can still be looked at. ${rest}`;
+    else {
+      banner.textContent = `The kernel was restarted, or has gone: this is the last picture that it sent. ${rest}`;
+      if (sharp) {
+        this.#viewport.hold(sharp.t0, sharp.t1);
+        this.#pane.hold(sharp.scroll);
+      }
+      this.#views.close();
+    }
+    banner.hidden = false;
   }
 
   /** The picture of what is in sight, as a PNG blob. */

@@ -26,6 +26,10 @@ export interface Track {
   /** -1 for none */
   device: number;
   rank: number;
+  /** it holds what a recorder notes of itself */
+  recording: boolean;
+  /** next to nothing happens on it */
+  idle: boolean;
 }
 
 export interface CounterInfo {
@@ -57,6 +61,8 @@ export interface Info {
   synthetic: boolean;
   tracks: Track[];
   kinds: string[];
+  /** those of each section's spans */
+  kinds_of: Record<Section, string[]>;
   events: number;
   counters: CounterInfo[];
   aggregates: { rows: Aggregate[]; total: number };
@@ -166,6 +172,19 @@ export interface Detail {
   times: { start: number; dur?: number; self?: number };
   fields: [string, string][];
   args: [string, string][];
+  story?: Story;
+}
+
+/** How a piece of device work came about. */
+export interface Story {
+  /** from the begin of the launching call */
+  queued?: number;
+  /** pieces of the same stream that it waited for */
+  ahead?: number;
+  /** module, operator, launch, the work itself; rows of the scene, -1 for what is no event */
+  path: { text: string; row: number }[];
+  /** of the operator's inputs */
+  shapes?: string;
 }
 
 export interface Totals {
@@ -248,6 +267,8 @@ export interface Source {
   readonly whole: boolean;
   /** called when texts of names have come */
   onNames: () => void;
+  /** called when nobody can be asked any more */
+  onLost: () => void;
   /** null while it is being fetched */
   nameText(name: number): string | null;
   view(request: ViewRequest): Eventually<View>;

@@ -16,6 +16,7 @@ export class Viewport {
   #t0;
   #t1;
   #width = 0;
+  #held = false;
   /** @type {[number, number] | null} */
   #goal = null;
   /** @type {((now: number) => void) | null} */
@@ -89,9 +90,16 @@ export class Viewport {
    * @param {number} t1
    */
   setRange(t0, t1, { tell = true } = {}) {
-    if (!(t1 > t0)) return;
+    if (!(t1 > t0) || this.#held) return;
     this.#animation = this.#goal = null;
     this.#move(...this.#within(t0, t1), tell);
+  }
+
+  /** Shows [t0, t1] from now on, whatever is asked for. @param {number} t0 @param {number} t1 */
+  hold(t0, t1) {
+    this.#held = false;
+    this.setRange(t0, t1, { tell: false });
+    this.#held = true;
   }
 
   /**
@@ -100,7 +108,7 @@ export class Viewport {
    * @param {number} t1
    */
   glide(t0, t1) {
-    if (!(t1 > t0)) return;
+    if (!(t1 > t0) || this.#held) return;
     if (window.matchMedia("(prefers-reduced-motion: reduce)").matches || !this.#width) return this.setRange(t0, t1);
     const from = this.range();
     const to = this.#within(t0, t1);

@@ -37,6 +37,8 @@ export class Views {
   fetching = false;
   /** ms that the last answer took */
   lastLatency = 0;
+  /** Where the last sharp picture was: nothing newer is known when the kernel goes. @type {{t0: number, t1: number, scroll: number} | null} */
+  sharp = null;
   #source;
   #viewport;
   #pane;
@@ -92,6 +94,7 @@ export class Views {
       width: Math.min(4000, width + 2 * margin),
       lanes: this.#pane.lanesInSight(OVERSCAN_Y),
     };
+    const here = { t0, t1, scroll: this.#pane.scroll };
     const answer = this.#source.view(request);
     if (!(answer instanceof Promise)) return this.#take(answer, marks);
     const asked = performance.now();
@@ -103,6 +106,7 @@ export class Views {
     answer
       .then((view) => {
         this.#take(view, marks);
+        this.sharp = here;
         this.lastLatency = performance.now() - asked;
       })
       .catch((error) => {

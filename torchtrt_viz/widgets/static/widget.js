@@ -37,6 +37,12 @@ async function render({ model, el }) {
     const blob = await timeline.picture();
     model.send({ op: "picture", id: message.id }, undefined, [await blob.arrayBuffer()]);
   };
+  /** Whether a view is there to draw pictures. @param {"shown" | "hidden"} op */
+  const tell = (op) => {
+    try {
+      model.send({ op });
+    } catch {} // nobody is left to know
+  };
   model.on("msg:custom", onMessage);
   const answered = whenNobodyAnswers(() => standIn(root, model, kept, "No kernel answers: a static picture stands for the timeline."));
   openSource(model).then(
@@ -45,6 +51,7 @@ async function render({ model, el }) {
       if (gone) return source.close();
       kept.hide();
       timeline = new Timeline(root, source, store, { inPython: true });
+      tell("shown");
       Object.assign(root, { timeline }); // for those who script the page
     },
     (error) => {
@@ -57,6 +64,7 @@ async function render({ model, el }) {
     answered();
     model.off("msg:custom", onMessage);
     close();
+    if (timeline) tell("hidden");
     timeline?.close();
   };
 }

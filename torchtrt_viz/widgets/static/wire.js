@@ -2,6 +2,7 @@
 // What crosses between Python and the browser: columns by name, and requests over a widget's messages.
 
 import { MESSAGES } from "./schema.js";
+import { Signal } from "./signal.js";
 
 /** @import { Model } from "./types.js" */
 
@@ -119,6 +120,8 @@ function fromPlanes(bytes, length, Type, running) {
 export class Wire {
   /** Bytes of the last answer's columns. */
   traffic = 0;
+  /** Nobody can be asked any more. */
+  lost = new Signal();
   #batches;
   /** @type {Asked[]} */
   #queue = [];
@@ -127,11 +130,13 @@ export class Wire {
   #next = 1;
   #prefix = Math.random().toString(36).slice(2, 10); // several views of one widget hear every answer
   #listen;
+  #probe = () => this.#send([]);
 
   /** @param {Model} model */
   constructor(model, { batches = false } = {}) {
     this.model = model;
     this.#batches = batches;
+    model.on("comm_live_update", this.#probe); // a notebook says so when its kernel was restarted, or has gone
     this.#listen = (/** @type {Reply | null} */ message, /** @type {Bytes[] | undefined} */ buffers) => this.#hear(message, buffers ?? []);
     model.on("msg:custom", this.#listen);
   }
@@ -144,14 +149,18 @@ export class Wire {
   ask(op, content = {}) {
     return new Promise((resolve, reject) => {
       this.#queue.push({ request: { ...content, op }, resolve, reject });
-      if (!this.#batches) this.#send();
-      else if (this.#queue.length === 1) queueMicrotask(() => this.#send());
+      if (!this.#batches) this.#sendQueue();
+      else if (this.#queue.length === 1) queueMicrotask(() => this.#sendQueue());
     });
   }
 
-  #send() {
+  #sendQueue() {
     const asked = this.#queue.splice(0);
-    if (!asked.length) return;
+    if (asked.length) this.#send(asked);
+  }
+
+  /** @param {Asked[]} asked nothing: only to see whether it can be sent */
+  #send(asked) {
     const id = `${this.#prefix}-${this.#next++}`;
     this.#waiting.set(id, asked);
     const requests = asked.map((one) => one.request);
@@ -160,6 +169,7 @@ export class Wire {
     } catch (error) {
       this.#waiting.delete(id);
       for (const { reject } of asked) reject(error);
+      this.lost.tell();
     }
   }
 
@@ -185,6 +195,7 @@ export class Wire {
 
   close() {
     this.model.off("msg:custom", this.#listen);
+    this.model.off("comm_live_update", this.#probe);
     const left = [...this.#queue.splice(0), ...[...this.#waiting.values()].flat()];
     this.#waiting.clear();
     for (const { reject } of left) reject(new Error("closed"));
