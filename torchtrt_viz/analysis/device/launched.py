@@ -57,9 +57,7 @@ def launched_work(trace: TraceData) -> pd.DataFrame:
             "operator_row": integers(operator, operator >= 0),
             "operator": named(operator),
             "queued_ns": integers(work.start - called, known),
-            "ahead": integers(
-                _ahead(work.track[known].astype(np.int64), called[known], work.start[known], known), known
-            ),
+            "ahead": integers(_ahead(track, called[known], work.start[known], known), known),
         }
     )
 
