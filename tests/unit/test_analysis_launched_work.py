@@ -6,7 +6,7 @@ import pytest
 from trace_builder import Builder
 
 from torchtrt_viz.analysis import launched_work, queue_length
-from torchtrt_viz.report.launch_stories import LaunchStories
+from torchtrt_viz.report.events.launch_stories import LaunchStories
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import Service
 

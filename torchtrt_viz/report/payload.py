@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from torchtrt_viz.model import schema
 from torchtrt_viz.model.optional_ints import filled
-from torchtrt_viz.report.launch_stories import LaunchStories
+from torchtrt_viz.report.events.launch_stories import LaunchStories
 from torchtrt_viz.scene.counters import counter_series
 from torchtrt_viz.scene.scene import Scene
 from torchtrt_viz.scene.service import aggregates, extent, minimap

@@ -13,7 +13,7 @@ import numpy as np
 
 from torchtrt_viz.errors import MissingDependencyError, OptionError, OutputError, QueryError
 from torchtrt_viz.formats.io.whole_file import write_atomically
-from torchtrt_viz.report.launch_stories import LaunchStories
+from torchtrt_viz.report.events.launch_stories import LaunchStories
 from torchtrt_viz.report.picture import write_svg
 from torchtrt_viz.report.text_timeline import text_timeline
 from torchtrt_viz.scene import assets

@@ -315,7 +315,7 @@ export class Selection {
 export function waitedFor(story) {
   if (story?.queued === undefined) return "";
   const behind = story.ahead ? ` (queued behind ${count(story.ahead)})` : "";
-  return story.queued < 0 ? "starts before its launch: the clocks are not aligned" : `launched ${duration(story.queued)} earlier${behind}`;
+  return story.queued < 0 ? "starts before its launch: the two clocks differ" : `launched ${duration(story.queued)} earlier${behind}`;
 }
 
 /**
