@@ -148,7 +148,7 @@ def test_warnings_leave_room_for_the_tables_and_are_counted():
     found.warnings = [
         {"code": "c", "message": f"m{n}" * 20, "path": None, "offset": None, "count": 1} for n in range(500)
     ]
-    page = strict(document(found, budget=8_000))
+    page = strict(document(found, budget=12_000))
     assert [len(table["rows"]) for table in page["tables"]] == [3, 2]
     assert page["budget"]["left_out"]["warnings"] + len(page["warnings"]) == 500
     assert page["warnings"]

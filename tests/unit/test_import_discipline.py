@@ -30,7 +30,7 @@ PROFILE = b'[{"count": 10}, {"name": "conv", "timeMs": 5.0, "averageMs": 0.5, "p
 ROOMS = ("analysis", "capture", "errors", "schema", "serving", "widgets")
 
 # Commands whose help is looked at; one of each kind of import.
-COMMANDS = ("", "show", "export", "report", "compare", "run", "doctor", "demo", "serve-demo")
+COMMANDS = ("", "show", "export", "report", "compare", "run", "doctor", "demo", "serve-demo", "mcp")
 
 # One interpreter for all questions, the lightest step first: what a step may not import, no step before it
 # has imported. Rooms, helps and files are looked at in children, each forked after the bare import alone.

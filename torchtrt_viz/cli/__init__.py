@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "compare": "Compare two captures, for people and for CI.",
     "run": "Run a program under the profiler: .pte, .pt2 or a Python script.",
     "serve-demo": "Run the example serving engine and profile its workers together.",
+    "mcp": "Serve traces to agents (Model Context Protocol over stdio, read-only).",
     "doctor": "Say what is installed and usable here, and what each gap costs.",
 }
 

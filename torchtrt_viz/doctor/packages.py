@@ -35,6 +35,7 @@ _PACKAGES = (
     ("serving", "starlette", "starlette", "serving", "no HTTP control of serving captures"),
     ("serving", "uvicorn", "uvicorn", "serving", "no built-in server for the HTTP control"),
     ("cluster", "distributed", "distributed", "cluster", 'no load(..., engine="dask")'),
+    ("agents", "mcp", "mcp", "mcp", "no server for agents (trtprofile mcp)"),
 )
 
 

@@ -13,7 +13,7 @@ from torchtrt_viz.evidence.values import Bound, dumps
 
 __all__ = ["SMALLEST", "document"]
 
-SMALLEST = 4096
+SMALLEST = 8192
 """Bytes; less does not hold the frame of a document."""
 
 _TEXTS = (2000, 600, 200, 80)  # longest texts that are tried, until something fits
@@ -79,6 +79,9 @@ def _page(
             rows_left += len(sheet.frame)
             continue
         head = sheet.head()
+        if any(other.name == sheet.name for other in found.tables[first:number]):
+            for column in head["columns"]:  # said before
+                column["meaning"] = None
         for key in ("title", "coverage"):
             head[key] = None if head[key] is None else bound.text(head[key])
         head["first_row"] = start
