@@ -11,7 +11,11 @@ __all__ = ["FINDINGS", "Finding"]
 FINDINGS = FrameSchema(
     "doctor",
     (
-        Column("area", "text", "core, capture, notebook, export, remote, serving, cluster, agents, tensorrt or gpu"),
+        Column(
+            "area",
+            "text",
+            "core, capture, notebook, export, remote, serving, cluster, agents, tensorrt or gpu",
+        ),
         Column("name", "text", "the thing looked at"),
         Column(
             "state",
