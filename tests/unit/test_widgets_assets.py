@@ -11,7 +11,7 @@ import pytest
 from torchtrt_viz.scene import assets
 
 
-@pytest.mark.parametrize("entry", ["widget", "table", "report"])
+@pytest.mark.parametrize("entry", ["widget", "table", "report", "chart_view"])
 def test_the_joined_module_is_valid_and_imports_nothing(entry, tmp_path):
     text = assets.module(entry)
     assert not re.search(r"^\s*import\b", text, re.MULTILINE)

@@ -45,12 +45,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar with its label, the value as it is written, and its pieces from left to right."""
+    """A bar: label, value as it is written, pieces from left to right.
+
+    ``name`` is that of the spans that it stands for; empty: they cannot be found by a name.
+    """
 
     label: str
     written: str
     parts: tuple[Part, ...]
     says: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,8 @@ class Chart:
         The table behind the marks, the text alternative of the picture.
     table
         Its schema's name.
+    rows
+        Rows of ``trace.spans`` that it is about, where it is about some.
     """
 
     name: str
@@ -168,6 +174,7 @@ class Chart:
     frame: pd.DataFrame
     table: str
     missing: str = ""
+    rows: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

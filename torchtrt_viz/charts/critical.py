@@ -19,6 +19,8 @@ __all__ = ["critical"]
 
 _SIDES = (Series("waited for the host", "host0"), Series("waited for the GPU", "gpu0"))
 _MOST = 40
+_MOST_ROWS = 5_000
+"""Spans of the path that a timeline is shown: the longest."""
 _LEAST_PCT = 0.1
 """Of the path: what took less is one piece at the bar's end."""
 
@@ -50,6 +52,7 @@ def critical(trace: TraceData) -> Chart:
         label = segment.segment if pd.isna(first) else f"{segment.segment}: {kernel_label(first)}"
         label += f" and {len(mine) - 1:,} more" if len(mine) > 1 else ""
         bars.append(Bar(label, f"{duration(segment.total_ns)} · {segment.pct:.1f} %", tuple(parts)))
+    rows = path[path["row"].notna()].sort_values("dur_ns", ascending=False, kind="stable").head(_MOST_ROWS)
     words = ""
     if bars:
         first = segments.iloc[0]
@@ -66,4 +69,5 @@ def critical(trace: TraceData) -> Chart:
         names,
         "critical_path_summary",
         "no host activity or device work with a place in time was recorded",
+        tuple(rows["row"].drop_duplicates().astype(int)),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from torchtrt_viz.charts.chart import Chart, Graph
 from torchtrt_viz.charts.palette import css_class, style
 from torchtrt_viz.charts.plan_svg import draw_graph, measures
@@ -29,11 +31,15 @@ def markup(chart: Chart) -> str:
     else:
         inner, height = draw(chart.body)
         picture = f'<svg {words} width="100%" height="{height}">{inner}</svg>'
+    show = ""
+    if chart.rows:
+        request = escaped(json.dumps({"rows": chart.rows, "zoom": False}, separators=(",", ":")))
+        show = f'<button type="button" class="tv-show" data-show="{request}">mark on the timeline</button>'
     legend = "".join(f'<li><i class="{css_class(one.color)}"></i>{escaped(one.name)}</li>' for one in series)
     return (
         f'<figure class="tv-pic" data-chart="{escaped(chart.name)}">'
         + (f'<ul class="tv-legend">{legend}</ul>' if legend else "")
-        + f"{picture}</figure>"
+        + f"{show}{picture}</figure>"
     )
 
 

@@ -24,7 +24,9 @@ def kernels(trace: TraceData, *, top: int = 30) -> Chart:
     for row in records(shown):
         says = f"{row.name}: {duration(row.total_ns)} GPU time, {row.calls:,} calls, {row.total_pct:.1f} %"
         written = f"{duration(row.total_ns)} · {row.total_pct:.1f} %"
-        bars.append(Bar(kernel_label(row.name), written, (Part(0, float(row.total_ns), says),), says))
+        bars.append(
+            Bar(kernel_label(row.name), written, (Part(0, float(row.total_ns), says),), says, str(row.name))
+        )
     words = ""
     if bars:
         words = f"Of {len(frame):,} names {bars[0].label} takes most: {bars[0].written} of all device work."

@@ -85,7 +85,8 @@ def longest_delays(trace: TraceData, *, top: int = 15) -> Chart:
         says = f"{whole}: began {duration(row.queued_ns)} after {by}, ran {duration(row.device_ns)}"
         first = row.launched_by if pd.isna(row.operator) else row.operator
         parts = (Part(0, float(row.queued_ns), says),)
-        bars.append(Bar(f"{first} → {name}", duration(row.queued_ns), parts, says))
+        own = "" if pd.isna(row.name) else str(row.name)
+        bars.append(Bar(f"{first} → {name}", duration(row.queued_ns), parts, says, own))
     words = ""
     if bars:
         first = shown.iloc[0]

@@ -43,7 +43,13 @@ def layers(trace: TraceData, *, engine: str | None = None, top: int = 30) -> Cha
         says = f"{row.name}: {duration(row.total_ns)} {SIDES[side].name}{calls}{f' · {what}' if what else ''}"
         says += f" · engine {row.engine}" if isinstance(row.engine, str) else ""
         bars.append(
-            Bar(label, f"{duration(row.total_ns)}{share}", (Part(side, float(row.total_ns), says),), says)
+            Bar(
+                label,
+                f"{duration(row.total_ns)}{share}",
+                (Part(side, float(row.total_ns), says),),
+                says,
+                str(row.name),
+            )
         )
     used = sorted({part.series for bar in bars for part in bar.parts})
     return Chart(

@@ -6,6 +6,7 @@ keeps its size. Names are escaped; every mark says its name and value when point
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -68,9 +69,12 @@ def _bars(body: Bars) -> tuple[str, int]:
     for at, bar in enumerate(body.bars):
         y = at * _BAR
         hover = _title(bar.says) if bar.says else ""
+        show = ""
+        if bar.name:
+            show = f' data-show="{escaped(json.dumps({"names": [bar.name]}))}"'
         label = shortened(bar.label, max(16, LONGEST_LABEL - len(bar.written)))
         out.append(
-            f'<text y="{y + 12}">{hover}{escaped(label)}</text>'
+            f'<text{show} y="{y + 12}">{hover}{escaped(label)}</text>'
             f'<text class="e" x="100%" y="{y + 12}">{escaped(bar.written)}</text>'
             f'<rect class="t" y="{y + 16}" width="100%" height="10"/>'
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.analysis.catalogue import shown_in
 from torchtrt_viz.errors import MissingDependencyError
+from torchtrt_viz.widgets.chart_view import ChartView
 from torchtrt_viz.widgets.static_form import KeepsStaticForm
 from torchtrt_viz.widgets.table import Table
 from torchtrt_viz.widgets.timeline import Timeline
@@ -34,6 +35,8 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
     timeline : Timeline
     tables : dict of Table
         By name; tables without rows are left out.
+    charts : ChartView
+        Made when their tab is first opened.
     selection : pandas.DataFrame
         What is selected in the timeline.
     """
@@ -58,10 +61,12 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
                 self.tables[name] = made
             else:
                 made.close()
+        self.charts = ChartView(trace, timeline=self.timeline, theme=theme)
         tabs = ipywidgets.Tab(
-            children=list(self.tables.values()), titles=[name.capitalize() for name in self.tables]
+            children=[*self.tables.values(), self.charts],
+            titles=[*(name.capitalize() for name in self.tables), "Charts"],
         )
-        super().__init__(children=[self.timeline, *([tabs] if self.tables else [])])
+        super().__init__(children=[self.timeline, tabs])
 
     def __repr__(self) -> str:
         return f"<Explorer of {self.trace!r}: {', '.join(['timeline', *self.tables])}>"

@@ -4,8 +4,8 @@
 import { openFlame } from "./flame.js";
 import { openGraph } from "./plan.js";
 
-const TAGS = new Set(["figure", "svg", "g", "rect", "circle", "line", "path", "text", "title", "ul", "li", "i", "div", "p"]);
-const ATTRIBUTES = /^(class|x|y|x1|x2|y1|y2|cx|cy|r|rx|d|width|height|viewbox|preserveaspectratio|vector-effect|transform|style|role|tabindex|aria-label|data-[a-z]+)$/i;
+const TAGS = new Set(["figure", "svg", "g", "rect", "circle", "line", "path", "text", "title", "ul", "li", "i", "div", "p", "button", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"]);
+const ATTRIBUTES = /^(class|x|y|x1|x2|y1|y2|cx|cy|r|rx|d|width|height|viewbox|preserveaspectratio|vector-effect|transform|style|role|type|tabindex|aria-label|data-[a-z]+)$/i;
 
 /**
  * Marks, text and legend of a chart's markup; whatever else it holds stays behind.
