@@ -56,7 +56,8 @@ CHECK = """() => {
     }
     if (!figure.querySelector("[aria-label]")) wrong.push(`${name}: has no name`);
     for (const control of figure.querySelectorAll("button, input")) {
-      if (!control.getAttribute("aria-label") && !control.textContent) wrong.push(`${name}: a control without a name`);
+      const said = control.getAttribute("aria-label") || control.textContent;
+      if (!said) wrong.push(`${name}: a control without a name`);
     }
   }
   if (document.documentElement.scrollWidth > innerWidth) wrong.push("the page is wider than the window");
