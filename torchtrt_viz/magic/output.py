@@ -224,6 +224,9 @@ def _comparison(before: Trace, after: Trace) -> _Section:
     counts = table["verdict"].value_counts()
     words = ", ".join(f"{int(counts[verdict])} {verdict}" for verdict in counts.index if counts[verdict])
     changed = table[~table["verdict"].isin(["same", "unclear"])]
+    if table.attrs["outcome"] in ("different programs", "nothing comparable"):
+        # what is absent on one side is no pass
+        words = f"{table.attrs['outcome']} ({table.attrs['coverage']}); {words}"
     return _section(f"Compared: {words or 'nothing in common'}", "compare", changed, _COMPARED, 20)
 
 
