@@ -571,7 +571,7 @@ class Trace(TraceData):
         sort: str | None = None,
         top: int | None = None,
     ) -> pd.DataFrame:
-        """Ranges that the program or a library named (NVTX, ``record_function``), on host and device.
+        """Ranges that the program or a library named (NVTX, roctx, ``record_function``), on host and device.
 
         Parameters
         ----------
@@ -581,8 +581,8 @@ class Trace(TraceData):
         domain
             Only ranges of this NVTX domain; "" is the default one.
         kinds
-            Kinds of host spans that count as ranges; None: annotations, steps and communication, and of an
-            export of Nsight Systems the operators too, which are NVTX ranges there.
+            Kinds of host spans that count as ranges; None: annotations, steps and communication, and of
+            recordings of Nsight Systems and rocprofv3 the operators too, which are such ranges there.
         sort, top
             As in :meth:`operators`; None for ``sort`` keeps the order of ``project``.
 

@@ -167,6 +167,28 @@ def test_marks_are_points_and_ranges_of_processes_lie_beside_threads(form: str, 
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_ranges_of_torch_are_operators(form: str, tmp_path: Path) -> None:
+    process = recorded()
+    process.marker("aten::mm, seq = 7, op_id = 12, sizes = [[2, 3], [3, 4]]", 195, 265, 20, 909)
+    process.marker("aten::mm, op_id = 13", 1000, 1010, 21, 909)
+    process.marker("## mine ##, op_id = 3", 1020, 1030, 22, 909)
+    trace = load(form, tmp_path, process)
+    kinds = dict(zip(trace.spans["name"], trace.spans["kind"], strict=True))
+    assert (kinds["aten::mm"], kinds["## mine ##"]) == ("operator", "annotation")
+    table = trace.operators(by="shape")
+    assert table["shape"].isna().tolist() == [True, False]
+    assert table["shape"].iloc[1] == "[[2,3],[3,4]]"
+    assert table[["name", "calls", "total_ns", "device_total_ns"]].to_dict("records") == [
+        {"name": "aten::mm", "calls": 1, "total_ns": 10, "device_total_ns": 0},
+        {"name": "aten::mm", "calls": 1, "total_ns": 70, "device_total_ns": 500},
+    ]
+    row = int(trace.spans.index[trace.spans["start_ns"] == 195][0])
+    assert trace.args[row]["text"] == "aten::mm, seq = 7, op_id = 12, sizes = [[2, 3], [3, 4]]"
+    assert (trace.args[row]["Sequence number"], trace.args[row]["op_id"]) == (7, 12)
+    assert "aten::mm" in set(trace.nvtx(project="gpu")["name"])
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_counters_lie_at_the_end_of_their_dispatch(form: str, tmp_path: Path) -> None:
     process = recorded()
     process.kernel("second", 900, 950, 0, 909, gpu=1)

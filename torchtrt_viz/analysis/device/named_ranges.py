@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 _NAMED = ("annotation", "step", "communication")
 #: Formats in which operators are ranges that torch named.
-_OPERATORS_ARE_RANGES = ("nsys",)
+_OPERATORS_ARE_RANGES = ("nsys", "rocprof")
 _AT_ONCE = 1 << 21
 _LIMIT = 1 << 62
 
@@ -43,7 +43,7 @@ def nvtx(
     sort: str | None = None,
     top: int | None = None,
 ) -> pd.DataFrame:
-    """Ranges that the program or a library named (NVTX, ``record_function``), on host and device.
+    """Ranges that the program or a library named (NVTX, roctx, ``record_function``), on host and device.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def nvtx(
     domain
         Only ranges of this NVTX domain; "" is the default one.
     kinds
-        Kinds of host spans that count as ranges; None: annotations, steps and communication, and of an export
-        of Nsight Systems the operators too, which are NVTX ranges there.
+        Kinds of host spans that count as ranges; None: annotations, steps and communication, and of
+        recordings of Nsight Systems and rocprofv3 the operators too, which are such ranges there.
     sort, top
         As in :func:`torchtrt_viz.analysis.operators`; None for ``sort`` keeps the order of ``project``.
 

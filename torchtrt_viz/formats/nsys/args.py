@@ -8,7 +8,6 @@ replaced by these.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,8 +20,9 @@ from torchtrt_viz.formats.nsys.events import Part
 from torchtrt_viz.formats.nsys.export import Export, Table
 from torchtrt_viz.formats.nsys.memory import MEMORY, ON_HOST
 from torchtrt_viz.formats.nsys.names import Names
-from torchtrt_viz.formats.nsys.nvtx import CUTS, NVTX, Domains, stem_of
+from torchtrt_viz.formats.nsys.nvtx import NVTX, Domains
 from torchtrt_viz.formats.nsys.places import Devices, process_of
+from torchtrt_viz.formats.producers.torch_ranges import details_of, stem_of
 
 __all__ = ["RowArgs"]
 
@@ -59,10 +59,18 @@ _ENUMS = {
 _SHOWN = frozenset({"start", "end", "globalTid", "globalPid", "timestamp"})
 _VECTORS = {"grid": "grid", "block": "block", "cluster": "cluster"}
 _PAYLOADS = ("uint64Value", "int64Value", "doubleValue", "uint32Value", "int32Value", "floatValue")
-_SIZES = re.compile(r", sizes = (\[.*?\])(?=, input_op_ids = |$)", re.DOTALL)
-_NUMBERS = {"Sequence number": re.compile(r", seq = (\d+)"), "op_id": re.compile(r", op_id = (\d+)")}
 #: Keys that are made of several columns.
-_MADE = ("grid", "block", "cluster", "shared memory", "domain", "payload", "Input Dims", *_NUMBERS)
+_MADE = (
+    "grid",
+    "block",
+    "cluster",
+    "shared memory",
+    "domain",
+    "payload",
+    "Input Dims",
+    "Sequence number",
+    "op_id",
+)
 
 
 class RowArgs:
@@ -182,13 +190,7 @@ class RowArgs:
         if text is None and isinstance(raw.get("textId"), int):
             text = self._names.string(raw["textId"])
         if isinstance(text, str) and stem_of(text) != text:
-            out["text"] = text
-            for key, pattern in _NUMBERS.items():
-                if (number := pattern.search(text)) is not None:
-                    out[key] = int(number[1][:18])
-            sizes = _SIZES.search(text) if CUTS[2] in text else None
-            if sizes is not None and (shapes := _parsed(sizes[1])) is not None:
-                out["Input Dims"] = shapes
+            out |= {"text": text, **details_of(text)}
         domain, category = raw.get("domainId"), raw.get("category")
         thread = raw.get("globalTid")
         process = int(process_of(np.array([thread if isinstance(thread, int) else -1]))[0])

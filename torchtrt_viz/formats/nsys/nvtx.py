@@ -6,7 +6,6 @@ without them, so that calls of one operator have one name, and ``trace.args`` ha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,20 +17,17 @@ from torchtrt_viz.formats.nsys.events import HOST, NO_TIME, Events
 from torchtrt_viz.formats.nsys.export import Export, Table, missing_in
 from torchtrt_viz.formats.nsys.names import Names, kinds_by_name
 from torchtrt_viz.formats.nsys.places import Places, process_of
+from torchtrt_viz.formats.producers.torch_ranges import CUTS, names_operator, stem_of
 from torchtrt_viz.formats.sqlite.database import Kind
 from torchtrt_viz.model.schema import KINDS
 
-__all__ = ["CUTS", "NVTX", "Domains", "read_nvtx", "stem_of"]
+__all__ = ["NVTX", "Domains", "read_nvtx"]
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 NVTX = "NVTX_EVENTS"
 
-#: What torch writes behind an operator's name.
-CUTS = (", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ")
-#: A name of torch's own; labels of users may have other signs ("## forward ##", "Optimizer.step#SGD.step").
-_OPERATOR = re.compile(r"[\w:.~]+(: [\w:.~]+)?$")
 _NAMES = ("NvtxNameCudaDevice", "NvtxNameCudaContext", "NvtxNameCudaStream")
 
 
@@ -53,12 +49,6 @@ class Domains:
     def name(self, process: int, domain: int) -> str:
         """Return the name of a domain; the default one has none."""
         return self.names.get((process, domain), "" if domain <= 0 else f"domain {domain}")
-
-
-def stem_of(text: str) -> str:
-    """Return a range's text without what torch writes behind the name of an operator."""
-    at = min((found for cut in CUTS if (found := text.find(cut)) >= 0), default=len(text))
-    return text[:at]
 
 
 def read_nvtx(
@@ -172,7 +162,7 @@ def _kinds(names: Names, codes: NDArray[np.int32], cut: Mask) -> NDArray[np.int8
         used = np.zeros(len(names.texts), bool)
         used[codes[cut]] = True
         for code in np.flatnonzero(used).tolist():
-            operator[code] = _OPERATOR.match(names.texts[code]) is not None
+            operator[code] = names_operator(names.texts[code])
         of_torch = cut & operator[codes] & (kinds == KINDS.index("annotation"))
         kinds = np.where(of_torch, np.int8(KINDS.index("operator")), kinds)
     return kinds

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torchtrt_viz.formats.producers.torch_ranges import details_of, stem_of
 from torchtrt_viz.formats.rocprof.args import blocks_of
 from torchtrt_viz.formats.sqlite.database import Database
 
@@ -151,4 +152,11 @@ def _extra(text: Any) -> dict[str, Any]:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return {"extdata": text[:1000]}
-    return {str(key): value for key, value in found.items()} if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    message = found.get("message")
+    if isinstance(message, str):  # the name has it, but for what torch writes behind its own names
+        del found["message"]
+        if stem_of(message) != message:
+            found |= {"text": message, **details_of(message)}
+    return {str(key): value for key, value in found.items()}

@@ -15,6 +15,7 @@ from torchtrt_viz.formats.rocprof.counters import Allocations, Series
 from torchtrt_viz.formats.rocprof.database_details import TableDetails
 from torchtrt_viz.formats.rocprof.events import Events, Names
 from torchtrt_viz.formats.rocprof.places import Agent, Places, combinations
+from torchtrt_viz.formats.rocprof.ranges import ranges_of
 from torchtrt_viz.formats.rocprof.run_tables import Keys, RunTables, filled, listed
 from torchtrt_viz.formats.rocprof.vocabulary import GPU, HOST, crosses_threads, kind_of_category
 from torchtrt_viz.model.schema import KINDS
@@ -261,21 +262,17 @@ class RunEvents:
             track[rows] = self._places.each(
                 [process[rows]], lambda pid: self._places.row(pid, "async", "roctx ranges (start to end)")
             )
-            message = self._message_codes(found["event_id"])
-            names = np.where(ranges & (message >= 0), message, names).astype(np.int32)
-            by_name = np.array(
-                [kind_by_rules(KINDS.index("annotation"), text) for text in self._names.texts] or [0], np.int8
-            )
-            kind = np.where(ranges, by_name[names], kind).astype(np.int8)
+            message, kinds = self._message_codes(found["event_id"])
+            said = ranges & (message >= 0)
+            names = np.where(said, message, names).astype(np.int32)
+            kind = np.where(said, kinds, kind).astype(np.int8)
         self._add("region", found, name=names, kind=kind, domain=HOST, track=track, process=process)
 
-    def _message_codes(self, event: Ints) -> Codes:
-        """Return the names of what the program itself named, -1 elsewhere."""
-        table = np.array(
-            [*(-1 if text is None else self._names.add(text or "(unnamed)") for text in self._messages), -1],
-            np.int32,
-        )
-        return table[self._of_event(event, np.asarray(self._extra, np.int64))]
+    def _message_codes(self, event: Ints) -> tuple[Codes, NDArray[np.int8]]:
+        """Return names and kinds of what the program itself named, -1 elsewhere."""
+        names, kinds = ranges_of(self._messages, self._names)
+        text = self._of_event(event, np.asarray(self._extra, np.int64))
+        return names[text], kinds[text]
 
     def _kinds(self, event: Ints) -> NDArray[np.int8]:
         keys, texts, codes = self._categories
@@ -326,7 +323,7 @@ class RunEvents:
         process = self._process(found)
         name_of = np.where(found["name_id"] >= 0, found["name_id"], found["track_name"])
         names = self._named(name_of, "sample")
-        message = self._message_codes(found["event_id"])
+        message, _ = self._message_codes(found["event_id"])
         names = np.where(message >= 0, message, names).astype(np.int32)
         self._add(
             "sample",

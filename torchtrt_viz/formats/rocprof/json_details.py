@@ -9,12 +9,14 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from torchtrt_viz.formats.producers.torch_ranges import details_of, stem_of
 from torchtrt_viz.formats.rocprof.args import blocks_of
 
 __all__ = ["RecordDetails"]
 
 Ints = NDArray[np.int64]
 
+_OF_TEXTS = ("args", "operation", "text", "Input Dims", "Sequence number", "op_id")
 _IDS = ("correlation", "ancestor", "external correlation")
 
 
@@ -29,8 +31,8 @@ class RecordDetails:
         Of kernels, in threads, as the profiler has them.
     calls
         Of calls, the list of arguments that each was given, or None.
-    operation
-        Names of operations, and the one of each record.
+    operation, texts
+        Names of operations, and texts of markers, and the one of each record.
     """
 
     def __init__(
@@ -41,13 +43,14 @@ class RecordDetails:
         block: Ints | None = None,
         calls: Sequence[Any] | None = None,
         operation: tuple[list[str], Ints] | None = None,
+        texts: tuple[list[str], Ints] | None = None,
     ) -> None:
         self._columns = {name: values for name, values in columns.items() if (values >= _least(name)).any()}
         self._grid, self._block = grid, block
         self._calls = (
             _Packed(calls) if calls is not None and any(call is not None for call in calls) else None
         )
-        self._operation = operation
+        self._operation, self._texts = operation, texts
 
     def column(self, name: str) -> Ints:
         """Return a column, -1 where it is missing."""
@@ -56,7 +59,7 @@ class RecordDetails:
     def has(self, key: str) -> bool:
         """Whether any record may have this argument."""
         made = ("grid", "block", "grid_size", "workgroup_size") if self._grid is not None else ()
-        return key in self._columns or key in made or key in ("args", "operation")
+        return key in self._columns or key in made or key in _OF_TEXTS
 
     def read(self, rows: Ints) -> list[dict[str, Any]]:
         """Return one mapping per record."""
@@ -65,6 +68,11 @@ class RecordDetails:
             names, codes = self._operation
             for found, code in zip(out, codes[rows].tolist(), strict=True):
                 found["operation"] = names[code]
+        if self._texts is not None:
+            texts, codes = self._texts
+            for found, code in zip(out, codes[rows].tolist(), strict=True):
+                if code >= 0 and stem_of(texts[code]) != texts[code]:
+                    found |= {"text": texts[code], **details_of(texts[code])}
         if self._grid is not None and self._block is not None:
             sizes = zip(self._grid[rows].tolist(), self._block[rows].tolist(), strict=True)
             for found, (grid, block) in zip(out, sizes, strict=True):

@@ -14,6 +14,7 @@ from torchtrt_viz.formats.rocprof.events import NO_TIME, Events, Names
 from torchtrt_viz.formats.rocprof.json_columns import numbers, records_of, texts, values_at
 from torchtrt_viz.formats.rocprof.json_details import RecordDetails
 from torchtrt_viz.formats.rocprof.places import Agent, Places, combinations
+from torchtrt_viz.formats.rocprof.ranges import ranges_of
 from torchtrt_viz.formats.rocprof.vocabulary import (
     DESCRIBING_LISTS,
     GPU,
@@ -253,50 +254,40 @@ class ProcessTables:
         codes = self._names.table([*names], table)[inverse]
         track = self._places.threads(self._all(len(records)), tid)
         link = numbers(records, "correlation_id", "internal")
-        marks = None
+        marks = operation = said = None
         kind: Any = kind_of_list(table)
         if table == _MARKERS:
-            codes = self._named(codes, link)
+            operation, said = (names, inverse), self._texts(link)
+            named, kinds = (column[said[1]] for column in ranges_of(said[0], self._names))
+            codes, kind = np.where(named >= 0, named, codes).astype(np.int32), kinds
             operations = np.array([*(is_mark(name) for name in names), False], bool)
             marks = operations[inverse]
             crossing = np.array([*(crosses_threads(name) for name in names), False], bool)[inverse]
             rows = np.flatnonzero(crossing & ~marks)
             if len(rows):
                 track[rows] = self._places.row(self._pid, "async", "roctx ranges (start to end)")
-            table_of_kinds = np.array(
-                [kind_by_rules(KINDS.index("annotation"), text) for text in self._names.texts] or [0], np.int8
-            )
-            kind = table_of_kinds[codes]
-        elif table == "ompt" or kind == "other":
-            kind = "other"
         columns: dict[str, Any] = {
             "thread_id": tid,
             "correlation": link,
             "ancestor": numbers(records, "correlation_id", "ancestor"),
             "external correlation": numbers(records, "correlation_id", "external", missing=0),
         }
-        operations_text = None if table != _MARKERS else (names, inverse)
-        details = RecordDetails(columns, calls=values_at(records, "args"), operation=operations_text)
+        details = RecordDetails(columns, calls=values_at(records, "args"), operation=operation, texts=said)
         common = self._common(records)
         self._events.add(
             table, details, name=codes, kind=kind, domain=HOST, track=track, marks=marks, **common
         )
 
-    def _named(self, codes: NDArray[np.int32], ids: Ints) -> NDArray[np.int32]:
-        """Name markers by their texts; those without keep the name of their operation."""
+    def _texts(self, ids: Ints) -> tuple[list[str], Ints]:
+        """Return the distinct texts of markers, and which one each has, -1 none."""
         messages = self._messages()
-        if not messages:
-            return codes
         distinct, inverse = np.unique(ids, return_inverse=True)
-        own = np.array(
-            [
-                -1 if (text := messages.get(number)) is None else self._names.add(text or "(unnamed)")
-                for number in distinct.tolist()
-            ]
-            or [-1],
-            np.int32,
-        )[inverse]
-        return np.where(own >= 0, own, codes).astype(np.int32)
+        number: dict[str, int] = {}
+        own = [
+            -1 if (text := messages.get(one)) is None else number.setdefault(text, len(number))
+            for one in distinct.tolist()
+        ]
+        return list(number), np.array([*own, -1], np.int64)[inverse]
 
     def _allocations(self, table: str, records: list[dict[str, Any]]) -> None:
         """Add allocations: host time on the thread that made them, and what is allocated over time."""
