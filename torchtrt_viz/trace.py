@@ -203,7 +203,7 @@ class Trace(TraceData):
         Returns
         -------
         pandas.DataFrame
-            One row per question.
+            One row per question; shown as short answers with their tables behind.
 
         Examples
         --------
@@ -212,8 +212,9 @@ class Trace(TraceData):
         """
         # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.six_questions import questions
+        from torchtrt_viz.report.verdict_frame import AnswersFrame
 
-        return questions(self)
+        return AnswersFrame.of(questions(self), self)
 
     @returns(EXPLAIN)
     def explain(self, *, top: int = 3, min_pct: float = 3.0) -> pd.DataFrame:

@@ -96,9 +96,13 @@ def deliver(capture: Capture, options: MagicOptions, shell: Any, compared: Trace
     if capture.options.level == "off":
         print("trtprofile: level off, nothing was captured")
         return
-    _publish(shell, *_bundle(capture, options.view, notes, compared))
-    if options.view in (None, "timeline"):
-        _show_timeline(capture, shell, asked=options.view == "timeline")
+    live = _live(capture, shell, options.view)
+    kept = "" if live is None else live.kept
+    _publish(shell, *_bundle(capture, options.view, notes, compared, kept))
+    if live is not None:
+        from IPython.display import display
+
+        display(live)
 
 
 def _save(capture: Capture, path: Path, force: bool) -> Path:
@@ -120,35 +124,46 @@ def _has_frontend(shell: Any) -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def _show_timeline(capture: Capture, shell: Any, asked: bool) -> None:
-    if len(capture.trace.spans) == 0:
-        return
+def _live(capture: Capture, shell: Any, view: str | None) -> Any:
+    """Return what is shown live: verdict, timeline and tables, or the timeline alone; None for nothing."""
+    if view not in (None, "timeline") or len(capture.trace.spans) == 0:
+        return None
     if not _has_frontend(shell):
-        if asked:
+        if view == "timeline":
             print("trtprofile: the timeline needs a notebook", file=sys.stderr)
-        return
-    from IPython.display import display
-
+        return None
     try:
         import ipywidgets  # noqa: F401
 
-        timeline = capture.trace.timeline()
-        timeline.kept = ""  # the notebook keeps the report above it
-        display(timeline)
+        if view == "timeline":
+            timeline = capture.trace.timeline()
+            timeline.kept = ""  # the notebook keeps the report above it
+            return timeline
+        explorer = capture.trace.explore()
+        explorer.kept_elsewhere = True  # the report above it, which it hides
+        return explorer
     except ImportError as error:
         missing = error if isinstance(error, MissingDependencyError) else None
         print(missing or MissingDependencyError("ipywidgets", "lab", "show the timeline"), file=sys.stderr)
+        return None
 
 
-def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trace | None) -> tuple[str, str]:
-    """Return the static report as text and as HTML."""
+def _bundle(
+    capture: Capture, view: str | None, notes: list[str], compared: Trace | None, kept: str = ""
+) -> tuple[str, str]:
+    """Return the static report as text and as HTML; the live form ``kept`` hides what it shows itself."""
     # slow to import: it needs pandas
+    from torchtrt_viz.analysis.answers.judgement import judge
     from torchtrt_viz.report.static_html import static_html, static_text
+    from torchtrt_viz.report.verdict_html import static_verdict
+    from torchtrt_viz.report.verdict_text import verdict_lines
+    from torchtrt_viz.report.verdict_words import verdict_words
 
     trace = capture.trace
     head = _headline(capture)
     warning = _ending(capture)
     sections = _sections(trace, view, compared)
+    still: list[str] = []
     texts = [head, *([warning] if warning else [])]
     parts = [f'<div style="font-weight:600">{escape(head)}</div>']
     if warning:
@@ -161,11 +176,15 @@ def _bundle(capture: Capture, view: str | None, notes: list[str], compared: Trac
         texts.append(nothing)
         parts.append(f"<div>{escape(nothing)}</div>")
     elif view != "table":
-        texts.append(static_text(trace))
-        parts.append(static_html(trace))
+        words = verdict_words(judge(trace))
+        texts += [*verdict_lines(words), static_text(trace)]
+        still += [static_verdict(words), static_html(trace)]
     for section in sections:
         texts += _text_table(section)
-        parts.append(_html_table(section))
+        (parts if section.table == "compare" else still).append(_html_table(section))
+    if still:
+        name = f' class="tv-kept-{escape(kept)}"' if kept else ""
+        parts.append(f"<div{name}>{''.join(still)}</div>")
     closing = [*notes, *_costs(capture), *(f"not captured: {problem}" for problem in capture.problems)]
     texts += closing
     parts += [f'<div style="font-size:12px">{escape(note)}</div>' for note in closing]
@@ -232,7 +251,7 @@ def _comparison(before: Trace, after: Trace) -> _Section:
 
 def _text_table(section: _Section) -> list[str]:
     lines = [section.heading]
-    columns = show(section.frame, section.table)
+    columns = show(section.frame, section.table, readable=True)
     texts = [[column.title, *(_cut(one_line(text)) for text in column.texts)] for column in columns]
     widths = [max(map(len, column)) for column in texts]
     for row in range(len(section.frame) + 1 if len(section.frame) else 0):
@@ -251,7 +270,7 @@ def _cut(text: str, width: int = 48) -> str:
 
 
 def _html_table(section: _Section) -> str:
-    columns = show(section.frame, section.table)
+    columns = show(section.frame, section.table, readable=True)
     styles = [
         "padding:1px 10px;vertical-align:top;text-align:"
         + ("right;white-space:nowrap" if column.numeric else "left;max-width:480px;overflow-wrap:break-word")

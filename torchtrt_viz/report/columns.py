@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from torchtrt_viz.analysis.catalogue import FRAMES
+from torchtrt_viz.analysis.core.readable import engine_names, layer_name
 from torchtrt_viz.charts.written import byte_size, duration, number, one_line
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Shown:
     kind: Kind
     texts: list[str]
     values: list[float | None]
+    keys: list[str] | None = None
+    """Where the texts are readable names instead: the names that they stand for."""
 
     @property
     def numeric(self) -> bool:
@@ -75,8 +78,13 @@ def title(column: str, table: str = "") -> str:
     return {"pct": "share", "ns": "time"}.get(column, column.replace("_", " "))
 
 
-def show(frame: pd.DataFrame, table: str = "", *, limit: int | None = None) -> list[Shown]:
-    """Return every column of a table as it is shown, at most ``limit`` rows of it."""
+def show(
+    frame: pd.DataFrame, table: str = "", *, limit: int | None = None, readable: bool = False
+) -> list[Shown]:
+    """Return every column of a table as it is shown, at most ``limit`` rows of it.
+
+    With ``readable`` engines and delegates lose their hashes, and layers are named by their module.
+    """
     rows = frame if limit is None else frame.head(limit)
     units = rows["unit"].tolist() if {"unit", "value"} <= set(rows.columns) else None
     out = []
@@ -91,11 +99,24 @@ def show(frame: pd.DataFrame, table: str = "", *, limit: int | None = None) -> l
         if units is not None and name == "unit":
             continue  # the values carry the unit
         texts = [_text(value, kind) for value in values]
+        keys = None
+        if readable and (name in _ENGINES or (name == "name" and table == "layers")):
+            keys, texts = texts, _readable(name, texts, rows)
         numbers: list[float | None] = [None] * len(values)
         if kind not in ("text", "name"):
             numbers = [_plain(value) for value in values]
-        out.append(Shown(name, title(name, table), kind, texts, numbers))
+        out.append(Shown(name, title(name, table), kind, texts, numbers, keys))
     return out
+
+
+_ENGINES = ("engine", "delegate", "run_id")
+
+
+def _readable(column: str, texts: list[str], frame: pd.DataFrame) -> list[str]:
+    if column == "name":
+        return [layer_name(text) for text in texts]
+    names = engine_names(texts, frame if {"engine", "module"} <= set(frame.columns) else None)
+    return [names.get(text, text) for text in texts]
 
 
 def _kind(column: str, values: pd.Series, unit: str) -> Kind:

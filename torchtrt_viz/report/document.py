@@ -40,7 +40,7 @@ def document(*, title: str, header: str, nav: Sequence[tuple[str, str]], section
     return _PAGE.format(
         title=escape(title),
         hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=assets.style("timeline", "report") + picture_style(),
+        style=assets.style("timeline", "report", "verdict") + picture_style(),
         header=header,
         nav="".join(f'<a href="#{escape(name)}">{escape(words)}</a>' for name, words in nav),
         sections="\n".join(sections),

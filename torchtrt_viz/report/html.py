@@ -1,4 +1,4 @@
-"""A report in one file that opens offline: timeline, charts, tables, what was repaired.
+"""A report in one file that opens offline: verdict, timeline, charts, tables, what was repaired.
 
 The page fetches nothing; its content security policy forbids it and allows only the page's own script, named
 by its hash.
@@ -11,10 +11,13 @@ from os import PathLike
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from torchtrt_viz.analysis.answers.judgement import judge
 from torchtrt_viz.analysis.catalogue import shown_in
+from torchtrt_viz.analysis.table_order import table_order
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.model.trace_data import TraceData
+from torchtrt_viz.report.answers import answers_section
 from torchtrt_viz.report.chart_sections import chart_sections
 from torchtrt_viz.report.columns import duration
 from torchtrt_viz.report.document import document, table_section, timeline
@@ -22,6 +25,7 @@ from torchtrt_viz.report.graph_tables import gpu_first, launches
 from torchtrt_viz.report.markup import escape, facts
 from torchtrt_viz.report.meta import known_facts, warnings_of
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
+from torchtrt_viz.report.verdict_html import verdict_section
 from torchtrt_viz.scene.scene import Scene
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ def page(
     height: int | None = None,
 ) -> str:
     """Return the report as the text of one HTML page; the parameters are those of `write_html`."""
-    tables = tuple(TABLES) if tables is None else tables
+    tables = table_order(trace, "report") if tables is None else tables
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
         raise OptionError("tables", unknown, f"any of {', '.join(TABLES)}")
@@ -52,9 +56,15 @@ def page(
         raise OptionError("max_spans", max_spans, "at least 1000")
     known = known_facts(trace)
     heading = title or next((text for label, text in known if label == "file"), "Trace report")
-    data = payload(Scene.of(trace), max_spans=max_spans)
+    scene = Scene.of(trace)
+    data = payload(scene, max_spans=max_spans)
     pictures = chart_sections(trace, charts, tables)
-    sections = [timeline(data.text, data.left_out, height), *(markup for _, _, markup in pictures)]
+    sections = [
+        verdict_section(judge(trace), scene),
+        timeline(data.text, data.left_out, height),
+        *(markup for _, _, markup in pictures),
+    ]
+    shown_tables: set[str] = set()
     for name in tables:
         frame = TABLES[name](trace)
         if name == "summary":
@@ -64,15 +74,19 @@ def page(
         elif name == "operators":
             frame = gpu_first(frame)
         if name == "questions":
-            sections.append(_questions(frame))
+            answers = answers_section(frame, shown_tables)
+            if answers:
+                sections.append(answers)
         elif len(frame):
             shown = TABLES[name]
+            shown_tables.add(name)
             note = " ".join(filter(None, (shown.note, frame.attrs.get("coverage"))))
             sections.append(table_section(name, shown.title, note, frame, max_rows))
     return document(
         title=heading,
         header=_header(trace, heading, known) + _warnings(trace),
-        nav=[(name, words) for name, words, _ in pictures]
+        nav=[("verdict", "Verdict")]
+        + [(name, words) for name, words, _ in pictures]
         + [
             (name, TABLES[name].title)
             for name in tables
@@ -102,7 +116,8 @@ def write_html(
     title
         Heading; the file name of the trace by default.
     tables
-        Which tables to include and in which order, some of `TABLES`; None: all. Those without rows are left
+        Which tables to include and in which order, some of `TABLES`; None: all, the one
+        that explains most of the trace first. Those without rows are left
         out.
     charts
         Which charts to include and in which order, some of `torchtrt_viz.charts.registry.CHARTS`; None: all
@@ -165,25 +180,3 @@ def _without_folders(summary: pd.DataFrame) -> pd.DataFrame:
         PurePath(note).name if here else note for note, here in zip(frame["note"], source, strict=True)
     ]
     return frame
-
-
-def _questions(frame: pd.DataFrame) -> str:
-    """Return the six answers as prose: each with its source, what is missing, and how to measure it."""
-    items = []
-    for answer in frame.to_dict("records"):
-        measured = str(answer["measured"])
-        notes = [f"measured: {measured}", f"from {answer['source']}"]
-        more = "".join(
-            f'<p class="note">{label}: {escape(answer[key])}</p>'
-            for key, label in (("missing", "missing"), ("how", "to measure it"))
-            if answer[key]
-        )
-        items.append(
-            f'<li class="answer {escape(measured)}"><h3>{escape(answer["question"])}</h3>'
-            f'<p>{escape(answer["answer"])}</p><p class="note">{escape(" · ".join(notes))}</p>{more}</li>'
-        )
-    shown = TABLES["questions"]
-    return (
-        f'<section id="questions"><h2>{escape(shown.title)}</h2><p class="note">{escape(shown.note)}</p>'
-        f'<ol class="answers">{"".join(items)}</ol></section>'
-    )

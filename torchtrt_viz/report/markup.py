@@ -15,6 +15,7 @@ __all__ = ["escape", "facts", "table"]
 
 
 # Columns of ids: broken over lines, they could not be read.
+_LONG = 40  # characters of a cell
 _KEYS = frozenset({"session", "role", "instance", "host", "request", "transfer", "file"})
 
 
@@ -37,7 +38,9 @@ def table(
     column of texts, the address that each cell leads to.
     """
     empty = [str(column) for column in frame.columns if frame[column].isna().all()]
-    columns = [column for column in show(frame, name, limit=limit) if column.column not in empty]
+    columns = [
+        column for column in show(frame, name, limit=limit, readable=True) if column.column not in empty
+    ]
     head = "".join(
         f'<th scope="col" class="{"n" if column.numeric else "t"}" title="{escape(column.column)}">'
         f"{escape(column.title)}</th>"
@@ -72,11 +75,17 @@ def _cell(column: Shown, row: int, searchable: bool, links: Sequence[str | None]
             width = max(0.0, min(100.0, value))
             return f'<td class="n bar"{at}><i style="width:{width:.1f}%"></i><span>{text}</span></td>'
         return f'<td class="n"{at}>{text}</td>'
+    key = text if column.keys is None else escape(column.keys[row])
+    about = f' title="{key}"' if key != text or len(key) > _LONG else ""
     if column.kind == "name" and searchable:
-        button = f'<button class="name" type="button" data-name="{text}">{text}</button>'
+        button = f'<button class="name clip" type="button" data-name="{key}"{about}>{text}</button>'
         return f'<td class="t namecell">{button}</td>'
     if links is None:
-        return f'<td class="{"t key" if column.column in _KEYS else "t"}">{text}</td>'
+        if column.column in _KEYS:
+            return f'<td class="t key"{about}>{text}</td>'
+        if len(text) > _LONG:  # else one row could be as high as a page
+            return f'<td class="t long"><span class="clip" title="{key}">{text}</span></td>'
+        return f'<td class="t"{about}>{text}</td>'
     address = links[row]
     if address is not None:
         text = f'<a href="{html.escape(address, quote=True)}">{text}</a>'

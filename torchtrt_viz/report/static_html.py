@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torchtrt_viz.analysis.catalogue import Table, shown_in
+from torchtrt_viz.analysis.catalogue import TABLES, Table
 from torchtrt_viz.analysis.core.humanize import count
+from torchtrt_viz.analysis.table_order import table_order
 from torchtrt_viz.report.columns import duration, one_line, show
 from torchtrt_viz.report.graph_tables import gpu_first
 from torchtrt_viz.report.markup import escape
@@ -49,7 +50,8 @@ def static_html(trace: TraceData, *, tracks: int = 12, rows: int = 10) -> str:
     if trace.meta.get("synthetic"):
         parts.append(SYNTHETIC)
     parts += [_strip(scene, section, tracks) for section in ("host", "gpu")]
-    for name, table in shown_in("picture").items():
+    for name in table_order(trace, "picture"):
+        table = TABLES[name]
         frame = _top(trace, table, rows)
         if frame is not None:
             parts.append(table_html(frame, name, heading=table.title, rows=rows))
@@ -86,7 +88,8 @@ def static_text(trace: TraceData, *, rows: int = 10, width: int = 64) -> str:
             lines.append(f"  {_cut(track.label, 24):<24} |{bar}| {duration(track.busy_ns)} busy")
         if left:
             lines.append(f"  {left} more tracks")
-    for name, table in shown_in("picture").items():
+    for name in table_order(trace, "picture"):
+        table = TABLES[name]
         frame = _top(trace, table, rows)
         if frame is not None:
             lines += [table.title, *_aligned(frame, name)]
@@ -176,7 +179,7 @@ def table_html(frame: pd.DataFrame, name: str, *, heading: str = "", rows: int =
     """
     left = len(frame) - rows
     frame = frame.head(rows)
-    columns = show(frame.loc[:, frame.notna().any().to_numpy()] if len(frame) else frame, name)
+    columns = show(frame.loc[:, frame.notna().any().to_numpy()] if len(frame) else frame, name, readable=True)
     cell = "padding:1px 10px;vertical-align:top;text-align:"
     text = "left;max-width:480px;overflow-wrap:break-word"
     number = "right;white-space:nowrap"
@@ -206,7 +209,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _aligned(frame: pd.DataFrame, name: str) -> list[str]:
-    columns = show(frame, name)
+    columns = show(frame, name, readable=True)
     texts = [[c.title, *(_cut(text, 48) for text in c.texts)] for c in columns]
     widths = [max(map(len, column)) for column in texts]
     lines = []

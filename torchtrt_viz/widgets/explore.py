@@ -1,15 +1,16 @@
-"""`explore`: timeline and tables of a trace together, linked."""
+"""`explore`: verdict, timeline and tables of a trace together, linked."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchtrt_viz.analysis.catalogue import shown_in
+from torchtrt_viz.analysis.table_order import table_order, table_shares
 from torchtrt_viz.errors import MissingDependencyError
 from torchtrt_viz.widgets.chart_view import ChartView
 from torchtrt_viz.widgets.static_form import KeepsStaticForm
 from torchtrt_viz.widgets.table import Table
 from torchtrt_viz.widgets.timeline import Timeline
+from torchtrt_viz.widgets.verdict import VerdictPanel
 
 try:
     import ipywidgets
@@ -23,7 +24,9 @@ __all__ = ["Explorer"]
 
 
 class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
-    """The timeline of a trace above its tables: rows chosen below mark their spans above, and the reverse.
+    """Verdict, timeline and tables of a trace: findings and rows of tables lead to their spans.
+
+    The table that explains most of the trace comes first.
 
     Parameters
     ----------
@@ -32,6 +35,7 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
 
     Attributes
     ----------
+    verdict : VerdictPanel
     timeline : Timeline
     tables : dict of Table
         By name; tables without rows are left out.
@@ -55,7 +59,11 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
             trace, height=height, theme=theme, color_by=color_by, whole_limit=whole_limit
         )
         self.tables: dict[str, Table] = {}
-        for name in shown_in("explorer"):
+        self.verdict = VerdictPanel(trace, self.timeline, theme=theme)
+        covered = table_shares(trace)
+        for name in table_order(trace, "explorer"):
+            if name not in covered and name != "operators":  # those of graphs lie on no host thread
+                continue
             made = Table(trace, name, timeline=self.timeline, height=260, theme=theme)
             if len(made.frame):
                 self.tables[name] = made
@@ -66,10 +74,10 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
             children=[*self.tables.values(), self.charts],
             titles=[*(name.capitalize() for name in self.tables), "Charts"],
         )
-        super().__init__(children=[self.timeline, tabs])
+        super().__init__(children=[self.verdict, self.timeline, tabs])
 
     def __repr__(self) -> str:
-        return f"<Explorer of {self.trace!r}: {', '.join(['timeline', *self.tables])}>"
+        return f"<Explorer of {self.trace!r}: {', '.join(['verdict', 'timeline', *self.tables])}>"
 
     @property
     def kept(self) -> str:
@@ -77,8 +85,11 @@ class Explorer(KeepsStaticForm, ipywidgets.VBox):  # type: ignore[misc]
         return str(self.timeline.kept)
 
     def static_form(self) -> str:
-        """Return the strip of tracks and the first rows of every table as markup."""
-        return "".join([self.timeline.static_form(), *(one.static_form() for one in self.tables.values())])
+        """Return verdict, strip of tracks and the first rows of every table as markup."""
+        verdict = self.verdict.static_form()
+        return "".join(
+            [verdict, self.timeline.static_form(), *(one.static_form() for one in self.tables.values())]
+        )
 
     @property
     def selection(self) -> Any:

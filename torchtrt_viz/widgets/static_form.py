@@ -27,6 +27,8 @@ class KeepsStaticForm:
 
     #: names the static form; the front end hides the nearest form of that name; empty: nothing is kept
     kept: Any
+    #: whether another output holds the static form already
+    kept_elsewhere = False
 
     def static_form(self) -> str:
         """Return markup that needs neither scripts nor style sheets."""
@@ -42,7 +44,7 @@ class KeepsStaticForm:
         if bundle is None:
             return None
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        if not self.kept:
+        if not self.kept or self.kept_elsewhere:
             return data, metadata
         from IPython.core.getipython import get_ipython
 

@@ -213,10 +213,11 @@ class Table(KeepsStaticForm, anywidget.AnyWidget):  # type: ignore[misc]
                 "header": headers[keys.index(column.column)],
                 "kind": column.kind,
                 "texts": column.texts,
+                "keys": column.keys or [],
                 "values": column.values if column.numeric else [],
                 "empty": bool(frame[column.column].isna().all()) if len(frame) else False,
             }
-            for column in show(frame, self.table, limit=self.max_rows)
+            for column in show(frame, self.table, limit=self.max_rows, readable=True)
         ]
         rows = min(len(frame), self.max_rows)
         return {

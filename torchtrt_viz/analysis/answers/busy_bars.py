@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from torchtrt_viz.analysis.core.masks import among
 from torchtrt_viz.analysis.core.steps import iterations
 from torchtrt_viz.analysis.core.tables import records
 from torchtrt_viz.analysis.device.host_gpu_time import host_gpu
@@ -50,19 +51,28 @@ def busy_bars(trace: TraceData) -> tuple[int | None, list[Bar]]:
     out = []
     devices = table[table["measure"] == "gpu busy"]
     for row in records(table[table["measure"] == "host busy"]):
-        out.append(_bar("HOST", "host", row, "no work of the host was recorded", whole))
+        out.append(_bar("HOST", "host", row, _without(trace, "host")))
     for row in records(devices.head(_MOST_DEVICES)):
         label = "GPU" if pd.isna(row.device) or len(devices) == 1 else f"GPU {int(row.device)}"
-        out.append(_bar(label, "gpu", row, "no work of a GPU was recorded", whole))
+        out.append(_bar(label, "gpu", row, _without(trace, "gpu")))
     if len(devices) > _MOST_DEVICES:
         out.append(Bar("GPU", "gpu", None, None, f"and {len(devices) - _MOST_DEVICES} more GPUs"))
     return whole, out
 
 
-def _bar(label: str, domain: str, row: object, none: str, whole: int | None) -> Bar:
+def _without(trace: TraceData, domain: str) -> str:
+    """Say why a side has no bar."""
+    side = "of the host" if domain == "host" else "of a GPU"
+    spans = trace.spans
+    if (among(spans["timing"], ("aggregate",)) & among(spans["domain"], (domain,))).any():
+        return f"sums over calls only: no busy share {side}"
+    return f"no work {side} was recorded"
+
+
+def _bar(label: str, domain: str, row: object, none: str) -> Bar:
     busy, share = row.ns, row.pct  # type: ignore[attr-defined]
     if pd.isna(busy):
-        return Bar(label, domain, None, None, none if whole is not None else f"{none} on a time axis")
+        return Bar(label, domain, None, None, none)
     return Bar(label, domain, int(busy), None if pd.isna(share) else float(share))
 
 

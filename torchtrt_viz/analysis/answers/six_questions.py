@@ -13,6 +13,7 @@ from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.humanize import count, duration, listing, share
 from torchtrt_viz.analysis.core.intervals import length
 from torchtrt_viz.analysis.core.masks import among, in_ns, measured
+from torchtrt_viz.analysis.core.readable import engine_names, layer_name
 from torchtrt_viz.analysis.core.tables import records
 from torchtrt_viz.analysis.engine.delegate_calls import UNATTRIBUTED, delegates, phases
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
@@ -62,6 +63,11 @@ class Evidence:
     methods: int
 
     @property
+    def names(self) -> dict[str, str]:
+        """Readable names of the delegates and engines."""
+        return engine_names([*self.delegates["delegate"], *self.trace.spans["run_id"].cat.categories])
+
+    @property
     def complete(self) -> bool:
         """Whether the capture would hold delegate calls if there were any, and holds none."""
         return self.methods > 0 and len(self.delegates) == 0 and len(self.regions) == 0
@@ -97,9 +103,9 @@ def questions(trace: TraceData) -> pd.DataFrame:
     )
 
 
-def _name(row: Any) -> str:
+def _name(row: Any, names: dict[str, str]) -> str:
     backend = "" if pd.isna(row.backend) or row.backend == row.delegate else f" ({row.backend})"
-    return f"{row.delegate}{backend}"
+    return f"{names.get(str(row.delegate), row.delegate)}{backend}"
 
 
 def _ran(evidence: Evidence) -> Answer:
@@ -108,7 +114,7 @@ def _ran(evidence: Evidence) -> Answer:
         unnamed = table["backend"].isna().any()
         values = {row.delegate: {"calls": int(row.calls)} for row in records(table)}
         text = f"{count(len(table), 'delegate')} ran: " + listing(
-            [f"{_name(row)}, {count(int(row.calls), 'call')}" for row in records(table)], 5
+            [f"{_name(row, evidence.names)}, {count(int(row.calls), 'call')}" for row in records(table)], 5
         )
         return Answer(
             text + ".",
@@ -179,7 +185,7 @@ def _host_time(evidence: Evidence) -> Answer:
         }
         text = "Host time per call: " + listing(
             [
-                f"{_name(row)} {duration(row.host_median_ns)} in the median "
+                f"{_name(row, evidence.names)} {duration(row.host_median_ns)} in the median "
                 f"({duration(row.host_min_ns)} to {duration(row.host_max_ns)}, "
                 f"{count(int(row.calls), 'call')})"
                 for row in records(table)
@@ -268,7 +274,7 @@ def _phases(evidence: Evidence) -> Answer:
             f"{duration(row.mean_ns)} ({row.pct:.3g} %)"
             for row in records(shown)
         ]
-        parts.append(f"{delegate}: {', '.join(words)}")
+        parts.append(f"{evidence.names.get(str(delegate), str(delegate))}: {', '.join(words)}")
     silent = [name for name in evidence.delegates["delegate"] if name not in values]
     tensorrt = evidence.delegates[evidence.delegates["backend"] == "TensorRTBackend"]["delegate"]
     missed = [name for name in silent if name in set(tensorrt)]
@@ -356,9 +362,11 @@ def _layers(evidence: Evidence) -> Answer:
         }
         where = "/".join(dict.fromkeys(part["domain"].dropna().astype(str))) or "unknown"
         words = [
-            f"{row.name} {'' if pd.isna(row.pct) else f'{row.pct:.3g} %'}".strip() for row in records(top)
+            f"{layer_name(str(row.name))} {'' if pd.isna(row.pct) else f'{row.pct:.3g} %'}".strip()
+            for row in records(top)
         ]
-        parts.append(f"{engine} ({count(len(part), 'layer')}, {where} time): {', '.join(words)}")
+        called = evidence.names.get(str(engine), str(engine))
+        parts.append(f"{called} ({count(len(part), 'layer')}, {where} time): {', '.join(words)}")
         unknown |= bool(part["calls"].isna().any())
     missing = ["the number of calls that some times sum over: the file does not record it"] if unknown else []
     missing += [uncounted] if counted else []

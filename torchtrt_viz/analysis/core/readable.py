@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["engine_names", "layer_name", "shortened"]
 
@@ -55,7 +56,7 @@ def engine_names(engines: Iterable[Any], modules: pd.DataFrame | None = None) ->
         A table with the columns ``engine`` and ``module``, such as that of the layers: the outermost modules
         of an engine are named after it.
     """
-    keys = list(dict.fromkeys(str(engine) for engine in engines if not pd.isna(engine)))
+    keys = list(dict.fromkeys(engine for engine in engines if isinstance(engine, str)))
     covered = _covered(modules) if modules is not None else {}
     bare = {key: _HASH.sub("", key) for key in keys}
     often = Counter(bare.values())

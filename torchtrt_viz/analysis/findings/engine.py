@@ -185,7 +185,7 @@ def leading_layer(trace: TraceData) -> Iterator[Finding]:
         name = layer_name(str(row["name"]))
         yield Finding(
             f"{name} takes {pct(share)} of the timed layers of {words}{lead.interval} "
-            f"({row['domain']} time), {count(len(part), 'layer')} in all.",
+            f"({_side(row['domain'])}), {count(len(part), 'layer')} in all.",
             float(row["total_ns"]),
             share,
             f"the timed layers of {words}",
@@ -201,6 +201,10 @@ def leading_layer(trace: TraceData) -> Iterator[Finding]:
         )
 
 
+def _side(domain: object) -> str:
+    return "GPU time" if domain == "gpu" else f"{domain} time"
+
+
 def _several_layers(trace: TraceData, engine: Any, table: pd.DataFrame, words: str, lead: Lead) -> Finding:
     """Name the largest layers together, where noise could turn their order around."""
     top = table.sort_values("total_ns", ascending=False).head(_SEVERAL)
@@ -208,8 +212,9 @@ def _several_layers(trace: TraceData, engine: Any, table: pd.DataFrame, words: s
     named = [layer_name(str(name), 44) for name in top["name"]]
     over = f"over {lead.iterations} iterations" if lead.iterations else "in one recording"
     return Finding(
-        f"{', '.join(named)} take {pct(share)} of the timed layers of {words} ({top['domain'].iloc[0]} time, "
-        f"{count(len(table), 'layer')} in all); which of them leads is not certain {over}.",
+        f"{', '.join(named)} take {pct(share)} of the timed layers of {words} "
+        f"({_side(top['domain'].iloc[0])}, {count(len(table), 'layer')} in all); "
+        f"which of them leads is not certain {over}.",
         float(top["total_ns"].sum()),
         share,
         f"the timed layers of {words}",
@@ -256,9 +261,10 @@ def conversions(trace: TraceData) -> Iterator[Finding]:
     for engine, part in table.groupby("engine", sort=False):
         share = float(part["pct"].sum()) / 100.0
         cost = float(part["mean_ns"].fillna(0).sum())
+        verb = "converts" if len(part) == 1 else "convert"
         words = names.get(str(engine), str(engine))
         yield Finding(
-            f"{count(len(part), 'layer')} of {words} only convert precision or layout: {pct(share)} of its "
+            f"{count(len(part), 'layer')} of {words} only {verb} precision or layout: {pct(share)} of its "
             "timed layers.",
             cost,
             share,
@@ -268,7 +274,7 @@ def conversions(trace: TraceData) -> Iterator[Finding]:
             "keep neighbouring layers in one precision and layout",
             placed=False,
             kind="conversions",
-            head=f"{count(len(part), 'layer')} of {words} only convert: {pct(share)} of its time",
+            head=f"{count(len(part), 'layer')} of {words} only {verb}: {pct(share)} of its time",
             could_save_ns=cost if cost else None,
             basis="one call of these layers, were their neighbours of one precision and layout"
             if cost

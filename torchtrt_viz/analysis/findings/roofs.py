@@ -10,7 +10,7 @@ from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.humanize import duration
 from torchtrt_viz.analysis.core.links import launches, operator_rows, operators_of
 from torchtrt_viz.analysis.core.masks import among
-from torchtrt_viz.analysis.core.readable import engine_names, layer_name
+from torchtrt_viz.analysis.core.readable import engine_names, layer_name, shortened
 from torchtrt_viz.analysis.device.device_specs import device_of
 from torchtrt_viz.analysis.device.roofline import operator_roofline
 from torchtrt_viz.analysis.engine.engine_facts import engine_infos
@@ -42,7 +42,7 @@ def operators_below_the_roof(trace: TraceData) -> Iterator[Finding]:
     owner = operators_of(trace, linked, operator_rows(trace))
     mine = (owner >= 0) & among(spans["name"], [str(row["name"])])[np.maximum(owner, 0)]
     whole = float(work.dur.sum())
-    shape = "" if not isinstance(row["shape"], str) else f" {row['shape'][:60]}"
+    shape = "" if not isinstance(row["shape"], str) else f" {shortened(row['shape'], 48)}"
     yield Finding(
         f"{row['name']}{shape} reaches {float(row['efficiency_pct']):.3g} % of what the device could at its "
         f"intensity ({row['bound']} bound), in {duration(time[at])} of {duration(whole)} of device work.",

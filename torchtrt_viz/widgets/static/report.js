@@ -1,6 +1,7 @@
 // @ts-check
 // The exported page: its timeline, its theme, and tables that sort and filter.
 
+import { hand } from "./handing.js";
 import { openPage } from "./page.js";
 import { openPictures } from "./pictures.js";
 import { searchFor } from "./query.js";
@@ -73,9 +74,19 @@ function prepareTables() {
   }
 }
 
+/** A button that carries an expression hands it over, in sight at the end of what it belongs to. */
+function prepareExpressions() {
+  document.addEventListener("click", (event) => {
+    const pressed = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
+    const place = pressed?.closest("li");
+    if (pressed instanceof HTMLElement && place) hand(place, pressed, pressed.dataset.copy ?? "");
+  });
+}
+
 startTheme();
 prepareTables();
 openPictures(document);
+prepareExpressions();
 if (root && data) {
   store.set("height", Number(root.dataset.height) || Math.max(420, Math.round(window.innerHeight * 0.62)));
   openPage(root, data.textContent ?? "", store).then(

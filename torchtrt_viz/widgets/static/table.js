@@ -19,6 +19,7 @@ import { Wire } from "./wire.js";
  * @property {string} header with its unit, for files
  * @property {string} kind
  * @property {string[]} texts
+ * @property {string[]} [keys] what the texts are readable names of; empty: the texts themselves
  * @property {(number | null)[]} values
  * @property {boolean} empty
  */
@@ -52,6 +53,13 @@ const ROW = 21; // px; rows have one height so that only those in sight exist
 const MARGIN = 12; // rows beyond the edges
 /** @type {Record<string, number>} */
 const WIDTHS = { name: 300, text: 150, duration: 104, percent: 92, count: 84, bytes: 92, number: 92 };
+
+/**
+ * What a cell's text stands for: the name as the files have it.
+ * @param {Column} column
+ * @param {number} row
+ */
+const keyOf = (column, row) => column.keys?.[row] ?? column.texts[row];
 
 class Table {
   /** @type {Data | null} */
@@ -204,7 +212,7 @@ class Table {
     let order = Array.from({ length: rows }, (_, i) => i);
     if (wanted) {
       const texts = columns.filter((column) => column.kind === "name" || column.kind === "text");
-      order = order.filter((row) => texts.some((column) => column.texts[row].toLowerCase().includes(wanted)));
+      order = order.filter((row) => texts.some((column) => [column.texts[row], keyOf(column, row)].some((text) => text.toLowerCase().includes(wanted))));
     }
     const { column: key, down } = this.store.get("sort") ?? {};
     const by = columns.find((column) => column.key === key);
@@ -299,7 +307,7 @@ class Table {
    */
   cell(column, row) {
     const text = clean(column.texts[row]);
-    if (!numeric(column)) return element("td", { title: text }, text);
+    if (!numeric(column)) return element("td", { title: clean(keyOf(column, row)) }, text);
     const value = column.values[row];
     const most = this.most[column.at];
     const made = element("td", { class: "tv-number", title: value === null ? "not collected" : `${value} (${column.key})` }, text);
@@ -404,7 +412,7 @@ class Table {
     };
     const lines = [shown.map((column) => quote(column.header)).join(separator)];
     for (const row of this.order) {
-      lines.push(shown.map((column) => quote(numeric(column) ? column.values[row] : column.texts[row])).join(separator));
+      lines.push(shown.map((column) => quote(numeric(column) ? column.values[row] : keyOf(column, row))).join(separator));
     }
     return lines.join("\n");
   }
