@@ -212,7 +212,7 @@ class Trace(TraceData):
         """
         # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.six_questions import questions
-        from torchtrt_viz.report.verdict_frame import AnswersFrame
+        from torchtrt_viz.report.answer_frames import AnswersFrame
 
         return AnswersFrame.of(questions(self), self)
 
@@ -273,7 +273,7 @@ class Trace(TraceData):
         """
         # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.judgement import judge
-        from torchtrt_viz.report.verdict_frame import VerdictFrame
+        from torchtrt_viz.report.answer_frames import VerdictFrame
 
         return VerdictFrame.of(judge(self, top=top))
 

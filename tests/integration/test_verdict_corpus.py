@@ -12,7 +12,7 @@ from shared_files import shared_folder
 import torchtrt_viz as tv
 from torchtrt_viz.analysis.answers.judgement import judge
 from torchtrt_viz.errors import TorchTrtVizError
-from torchtrt_viz.report.verdict_text import verdict_text
+from torchtrt_viz.report.verdict.text import verdict_text
 
 SMALL = 400_000  # bytes
 ROOMS = ("kineto", "etdump", "nsys", "ranks/tp4", "writers", "vllm", "flight_recorder", "trex")

@@ -15,7 +15,7 @@ from torchtrt_viz.analysis.core.readable import engine_names, layer_name
 from torchtrt_viz.analysis.table_order import table_order, table_shares
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.repair import Repair
-from torchtrt_viz.report.verdict_text import verdict_text
+from torchtrt_viz.report.verdict.text import verdict_text
 from torchtrt_viz.trace import Trace
 
 MS = 1_000_000

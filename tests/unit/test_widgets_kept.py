@@ -87,7 +87,8 @@ def test_where_no_kernel_runs_it_is_a_form_of_the_output(published, monkeypatch)
 def test_the_explorer_keeps_every_table(published):
     explorer = model_trace(hostile=True).explore()
     form = explorer.static_form()
-    assert form.startswith(explorer.timeline.still)
+    assert form.startswith(explorer.verdict.static_form())
+    assert explorer.timeline.still in form
     for heading in ("Operators (host time)", "Kernels (GPU time)", "Delegates (host time)"):
         assert heading in form
     assert not {"img", "script", "b1"} & Rows(form).tags

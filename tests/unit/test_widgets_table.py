@@ -129,7 +129,7 @@ def test_wrong_options(trace):
 
 def test_the_explorer_links_every_table(trace):
     explorer = Explorer(trace)
-    assert list(explorer.tables) == ["operators", "kernels", "delegates", "phases", "layers"]
+    assert list(explorer.tables) == ["kernels", "operators", "layers", "phases", "delegates"]
     explorer.tables["kernels"].chosen = [0]
     assert explorer.timeline.marks["count"] == trace.kernels()["calls"].iloc[0]
     chosen = trace.kernels()["name"].iloc[0]

@@ -9,7 +9,7 @@ from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.analysis.table_order import table_order
 from torchtrt_viz.cli.output import console, heading
 from torchtrt_viz.cli.streams import say
-from torchtrt_viz.report.verdict_text import verdict_text
+from torchtrt_viz.report.verdict.text import verdict_text
 
 if TYPE_CHECKING:
     from torchtrt_viz.trace import Trace

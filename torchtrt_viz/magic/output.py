@@ -96,13 +96,15 @@ def deliver(capture: Capture, options: MagicOptions, shell: Any, compared: Trace
     if capture.options.level == "off":
         print("trtprofile: level off, nothing was captured")
         return
-    live = _live(capture, shell, options.view)
+    live, trouble = _live(capture, shell, options.view)
     kept = "" if live is None else live.kept
     _publish(shell, *_bundle(capture, options.view, notes, compared, kept))
     if live is not None:
         from IPython.display import display
 
         display(live)
+    elif trouble:
+        print(trouble, file=sys.stderr)
 
 
 def _save(capture: Capture, path: Path, force: bool) -> Path:
@@ -124,28 +126,25 @@ def _has_frontend(shell: Any) -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def _live(capture: Capture, shell: Any, view: str | None) -> Any:
-    """Return what is shown live: verdict, timeline and tables, or the timeline alone; None for nothing."""
+def _live(capture: Capture, shell: Any, view: str | None) -> tuple[Any, str]:
+    """Return what is shown live, verdict, timeline and tables or the timeline alone; or why nothing is."""
     if view not in (None, "timeline") or len(capture.trace.spans) == 0:
-        return None
+        return None, ""
     if not _has_frontend(shell):
-        if view == "timeline":
-            print("trtprofile: the timeline needs a notebook", file=sys.stderr)
-        return None
+        return None, "trtprofile: the timeline needs a notebook" if view == "timeline" else ""
     try:
         import ipywidgets  # noqa: F401
 
         if view == "timeline":
             timeline = capture.trace.timeline()
             timeline.kept = ""  # the notebook keeps the report above it
-            return timeline
+            return timeline, ""
         explorer = capture.trace.explore()
         explorer.kept_elsewhere = True  # the report above it, which it hides
-        return explorer
+        return explorer, ""
     except ImportError as error:
         missing = error if isinstance(error, MissingDependencyError) else None
-        print(missing or MissingDependencyError("ipywidgets", "lab", "show the timeline"), file=sys.stderr)
-        return None
+        return None, str(missing or MissingDependencyError("ipywidgets", "lab", "show the timeline"))
 
 
 def _bundle(
@@ -155,9 +154,9 @@ def _bundle(
     # slow to import: it needs pandas
     from torchtrt_viz.analysis.answers.judgement import judge
     from torchtrt_viz.report.static_html import static_html, static_text
-    from torchtrt_viz.report.verdict_html import static_verdict
-    from torchtrt_viz.report.verdict_text import verdict_lines
-    from torchtrt_viz.report.verdict_words import verdict_words
+    from torchtrt_viz.report.verdict.html import static_verdict
+    from torchtrt_viz.report.verdict.text import verdict_lines
+    from torchtrt_viz.report.verdict.words import verdict_words
 
     trace = capture.trace
     head = _headline(capture)

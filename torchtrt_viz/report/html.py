@@ -25,7 +25,7 @@ from torchtrt_viz.report.graph_tables import gpu_first, launches
 from torchtrt_viz.report.markup import escape, facts
 from torchtrt_viz.report.meta import known_facts, warnings_of
 from torchtrt_viz.report.payload import DEFAULT_MAX_SPANS, payload
-from torchtrt_viz.report.verdict_html import verdict_section
+from torchtrt_viz.report.verdict.html import verdict_section
 from torchtrt_viz.scene.scene import Scene
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.analysis.answers.judgement import judge
 from torchtrt_viz.errors import MissingDependencyError
-from torchtrt_viz.report.verdict_html import static_verdict
-from torchtrt_viz.report.verdict_words import NOTHING, verdict_words
+from torchtrt_viz.report.verdict.html import static_verdict
+from torchtrt_viz.report.verdict.words import NOTHING, verdict_words
 from torchtrt_viz.scene import assets
 
 try:

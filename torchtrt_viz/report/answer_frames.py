@@ -9,9 +9,9 @@ import pandas as pd
 from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.report.answers import answers_html, answers_text
 from torchtrt_viz.report.static_html import table_html
-from torchtrt_viz.report.verdict_html import static_verdict
-from torchtrt_viz.report.verdict_text import verdict_lines
-from torchtrt_viz.report.verdict_words import verdict_words
+from torchtrt_viz.report.verdict.html import static_verdict
+from torchtrt_viz.report.verdict.text import verdict_lines
+from torchtrt_viz.report.verdict.words import verdict_words
 
 if TYPE_CHECKING:
     from torchtrt_viz.analysis.answers.judgement import Judgement
@@ -29,13 +29,17 @@ class _Shown(pd.DataFrame):
 
     def __reduce__(self) -> Any:
         """Travel as a plain frame: what shows it may hold a whole trace."""
-        return _plain(self).__reduce_ex__(2)
+        return _same, (_plain(self),)
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     made = pd.DataFrame(frame, copy=False)
     made.attrs.update(frame.attrs)
     return made
+
+
+def _same(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame
 
 
 class VerdictFrame(_Shown):

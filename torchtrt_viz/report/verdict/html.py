@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from torchtrt_viz.report.markup import escape
-from torchtrt_viz.report.verdict_words import NOTHING, verdict_words
+from torchtrt_viz.charts.written import escaped as escape
+from torchtrt_viz.report.verdict.words import NOTHING, verdict_words
 
 if TYPE_CHECKING:
     from torchtrt_viz.analysis.answers.judgement import Judgement
     from torchtrt_viz.analysis.findings.finding import Finding
-    from torchtrt_viz.report.verdict_words import VerdictWords
+    from torchtrt_viz.report.verdict.words import VerdictWords
     from torchtrt_viz.scene.scene import Scene
 
 __all__ = ["static_verdict", "verdict_markup", "verdict_section"]

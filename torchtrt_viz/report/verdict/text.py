@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from torchtrt_viz.report.columns import one_line
-from torchtrt_viz.report.verdict_words import NOTHING, verdict_words
+from torchtrt_viz.charts.written import one_line
+from torchtrt_viz.report.verdict.words import NOTHING, verdict_words
 
 if TYPE_CHECKING:
     from torchtrt_viz.analysis.answers.judgement import Judgement
-    from torchtrt_viz.report.verdict_words import VerdictWords
+    from torchtrt_viz.report.verdict.words import VerdictWords
 
 __all__ = ["verdict_lines", "verdict_text"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.analysis.core.humanize import duration
+from torchtrt_viz.charts.written import duration as exact
+from torchtrt_viz.charts.written import one_line
 from torchtrt_viz.model.places import trace_start
-from torchtrt_viz.report.columns import duration as exact
-from torchtrt_viz.report.columns import one_line
 
 if TYPE_CHECKING:
     from torchtrt_viz.analysis.answers.busy_bars import Bar

@@ -1,0 +1,1 @@
+"""A verdict in words, and these words as text and as markup."""
