@@ -31,6 +31,8 @@ def file(trace, tmp_path_factory):
 def page(visit, file):
     one = visit(file)
     one.settle()
+    # the verdict stands above it: the mouse reaches what is in sight
+    one.page.locator("#timeline").evaluate("(section) => section.scrollIntoView()")
     yield one
     assert one.external == []
     assert one.errors == []
@@ -650,3 +652,26 @@ def test_a_kernel_tells_how_it_came_about(page, trace):
 def test_nothing_before_the_trace_has_a_label(page):
     page.run("t.setRange(-5e5, 5e5)")
     assert page.run("[t.t0, t.t1]") == pytest.approx([-0.03e6, 0.97e6])
+
+
+@pytest.mark.parametrize("width", [480, 1000])
+def test_the_verdict_leads_to_its_spans_and_tables(visit, file, width):
+    one = visit(file, viewport={"width": width, "height": 900})
+    one.settle()
+    verdict = one.page.locator("#verdict")
+    inside = verdict.evaluate(
+        "(section) => [...section.querySelectorAll('*')].every((e) => {"
+        " const r = e.getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth + 1; })"
+    )
+    assert inside
+    for row in verdict.locator("li").all():
+        act, head = row.locator(".act").bounding_box(), row.locator("b").first.bounding_box()
+        assert width < 560 or head["x"] + head["width"] <= act["x"] + 1, "the buttons lie on the words"
+    verdict.locator("[data-show]").first.click()
+    one.page.wait_for_function("() => tvTimeline.store.get('selected')?.kind")
+    one.page.wait_for_function("() => tvTimeline.t0 > 0 || tvTimeline.t1 < tvTimeline.source.info.length")
+    frame = verdict.locator("[data-copy]").first
+    expression = frame.get_attribute("data-copy")
+    frame.click()
+    assert verdict.locator("li code").first.inner_text() == expression
+    assert one.errors == []
