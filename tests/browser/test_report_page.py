@@ -668,8 +668,8 @@ def test_the_verdict_leads_to_its_spans_and_tables(visit, file, width):
         act, head = row.locator(".act").bounding_box(), row.locator("b").first.bounding_box()
         assert width < 560 or head["x"] + head["width"] <= act["x"] + 1, "the buttons lie on the words"
     verdict.locator("[data-show]").first.click()
-    one.page.wait_for_function("() => tvTimeline.store.get('selected')?.kind")
     one.page.wait_for_function("() => tvTimeline.t0 > 0 || tvTimeline.t1 < tvTimeline.source.info.length")
+    one.page.locator(".tv-head", has_text="selected").wait_for()
     frame = verdict.locator("[data-copy]").first
     expression = frame.get_attribute("data-copy")
     frame.click()
