@@ -43,7 +43,9 @@ def test_page_and_notebook_say_the_same(trace) -> None:
 
 def test_a_button_shows_the_rows_that_prove_a_finding(trace) -> None:
     judged = judge(trace)
-    requests = [json.loads(html.unescape(found)) for found in re.findall(r'data-show="([^"]*)"', page(trace))]
+    made = page(trace)
+    section = made[made.index('<section id="verdict"') : made.index('<section id="timeline"')]
+    requests = [json.loads(html.unescape(found)) for found in re.findall(r'data-show="([^"]*)"', section)]
     with_place = [one for one in judged.findings if one.evidence.view(trace) is not None]
     assert len(requests) == len(with_place)
     first = int(trace.spans["start_ns"].min())
