@@ -227,6 +227,7 @@ world_size
         path: str | PathLike[str],
         *,
         force: bool = False,
+        tables: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> Path:
         """Write all recordings as one dataset of Parquet, which `load` reads back as this session.
@@ -243,6 +244,10 @@ world_size
             Folder to make.
         force
             Replace a saved trace or session of that name.
+        tables
+            Work out what :meth:`overview`, :meth:`operators` and other tables need of each rank, and keep it
+            with the dataset: they then answer at once, where all ranks are asked and the package's version is
+            the same.
         progress
             Called with (recordings done, recordings in all).
 
@@ -264,7 +269,7 @@ world_size
         # slow to import: it needs pyarrow
         from torchtrt_viz.formats.saved.session_writer import save_session
 
-        return save_session(
+        target = save_session(
             path,
             [(row, file) for row, file in enumerate(self._files) if file.state != "missing"],
             load=self._load,
@@ -275,6 +280,23 @@ world_size
             force=force,
             progress=progress,
         )
+        if tables:
+            self._keep_tables(target)
+        return target
+
+    def _keep_tables(self, folder: Path) -> None:
+        """Work out the tables of all ranks of what was saved, and keep them with it."""
+        # slow to import with all that they need
+        from torchtrt_viz.analysis.session.rank_overview import RANK_WORK
+        from torchtrt_viz.formats.saved.rank_tables import keep_tables
+        from torchtrt_viz.loading.load import load_data
+
+        saved = Session.of(cast(SessionData, load_data(folder, engine=self.engine)))
+        try:
+            rows, frames, skipped = saved.rank_frames(RANK_WORK)
+        except TorchTrtVizError:  # no rank can be read: nothing can be kept
+            return
+        keep_tables(folder, RANK_WORK, rows, frames, skipped)
 
     def sql(
         self,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import torchtrt_viz as tv
+
 
 def trtprofile(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -304,3 +306,17 @@ def test_percentages_and_wrong_programs_are_explained(tmp_path: Path):
     done = trtprofile("run", wrong)
     assert done.returncode == 2
     assert "a .pte, a .pt2 or a .py" in done.stderr
+
+
+def test_save(tmp_path: Path):
+    source = Path(__file__).resolve().parents[2] / "sample_traces" / "eager.pt.trace.json"
+    target = tmp_path / "run"
+    done = trtprofile("save", source, "-o", target)
+    assert done.returncode == 0, done.stderr
+    assert "spans" in done.stdout
+    assert tv.load(target).spans.equals(tv.load(source).spans)
+    again = trtprofile("save", source, "-o", target)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    document = trtprofile("save", source, "-o", target, "--force", "--json")
+    assert json.loads(document.stdout)["files"][0]["path"] == str(target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from small_session import write_small_session
 import torchtrt_viz as tv
 from torchtrt_viz.errors import OutputError, TorchTrtVizError, TraceFormatError
 from torchtrt_viz.formats.saved import session_writer
-from torchtrt_viz.loading import rank_files
+from torchtrt_viz.loading import rank_files, saved
 from torchtrt_viz.session import Session
 
 FRAMES = ("spans", "tracks", "instants", "counters", "flows")
@@ -33,13 +34,13 @@ def folder(session: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return session.save(tmp_path_factory.mktemp("saved") / "dataset")
 
 
-def same_session(saved: Session, back: Session) -> None:
+def same_session(first: Session, back: Session) -> None:
     assert type(back) is Session
-    same_frame(saved.ranks, back.ranks, "ranks")
-    same_value(saved.meta, back.meta, "meta")
-    for row in range(len(saved)):
-        if saved.ranks["state"][row] == "ok":
-            same_trace(saved.trace(row=row), back.trace(row=row))
+    same_frame(first.ranks, back.ranks, "ranks")
+    same_value(first.meta, back.meta, "meta")
+    for row in range(len(first)):
+        if first.ranks["state"][row] == "ok":
+            same_trace(first.trace(row=row), back.trace(row=row))
 
 
 def test_a_session_comes_back(session: Session, folder: Path) -> None:
@@ -270,3 +271,107 @@ def test_a_lost_recording_is_noted(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(TorchTrtVizError, match="no rank of this session can be read"):
         back.operators()
     assert back.ranks["state"].unique().tolist() == ["damaged"]
+
+
+# -- tables of all ranks ---------------------------------------------------------------------------------
+
+TABLES = ("operators", "steps", "collectives", "stragglers", "requests")
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Which saved recordings are read."""
+    rows: list[int] = []
+    real = saved.SavedRankFile.load
+
+    def noted(self: Any, options: Any) -> Any:
+        rows.append(self.recording)
+        return real(self, options)
+
+    monkeypatch.setattr(saved.SavedRankFile, "load", noted)
+    return rows
+
+
+def test_tables_of_all_ranks_need_no_recording(session: Session, folder: Path, read: list[int]) -> None:
+    for name in TABLES:
+        same_frame(getattr(session, name)(), getattr(tv.load(folder), name)(), name)
+    back = tv.load(folder)
+    same_frame(session.operators(per_rank=True), back.operators(per_rank=True), "per_rank")
+    ours, theirs = session.overview(), back.overview()
+    for one in fields(ours):
+        same_frame(getattr(ours, one.name), getattr(theirs, one.name), one.name)
+    assert read == []
+    same_frame(session.operators(by="shape"), back.operators(by="shape"), "by shape: not kept")
+    assert read == [0, 1, 2, 3]
+    read.clear()
+    part = back.select(role="decode")
+    same_frame(session.select(role="decode").operators(), part.operators(), "a part is worked out")
+    assert read == [2, 3]
+
+
+def test_tables_that_do_not_fit_are_worked_out_again(
+    session: Session, tmp_path: Path, read: list[int]
+) -> None:
+    target = session.save(tmp_path / "dataset")
+    document = target / "tables" / "tables.json"
+    said = json.loads(document.read_text())
+    for change in (
+        {"package": "0.0.0"},
+        {"version": 9},
+        {"tables": []},
+        {"tables": 3},
+        {"rows": [0, 1]},
+        {"tables": [{**each, "counts": [1]} for each in said["tables"]]},
+        {"tables": [{**each, "file": "../spans"} for each in said["tables"]]},
+    ):
+        document.write_text(json.dumps({**said, **change}))
+        read.clear()
+        same_frame(session.operators(), tv.load(target).operators(), "operators")
+        assert read == [0, 1, 2, 3], change
+    document.write_text(json.dumps(said))
+    for file in (target / "tables").glob("*.parquet"):
+        file.write_bytes(file.read_bytes()[:100])
+    read.clear()
+    same_frame(session.operators(), tv.load(target).operators(), "operators")
+    assert read == [0, 1, 2, 3]
+    assert not (session.save(tmp_path / "bare", tables=False) / "tables").exists()
+
+
+def test_tables_know_what_could_not_be_read(tmp_path: Path, read: list[int]) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    for rank in range(3):
+        data = trace_json([event(f"op{rank}", 1.0, 2.0, "cpu_op")], rank=rank)
+        (source / f"rank{rank}.json").write_bytes(data)
+    (source / "rank7.json.gz").write_bytes(b"\x1f\x8b\x08 no more")
+    session = tv.load(source)
+    target = session.save(tmp_path / "out")
+    read.clear()
+    back = tv.load(target)
+    frame = back.operators()
+    assert read == []
+    assert sorted(frame["name"]) == ["op0", "op1", "op2"]
+    assert [path.endswith("rank7.json.gz") for path, _ in frame.attrs["skipped"]] == [True]
+    assert any("rank7" in str(warning) for warning in back.meta["warnings"])
+
+
+def test_tasks_write_the_same(session: Session, folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("dask", reason="dask is not installed (extra cluster)")
+    lazy = tv.load(session.meta["sources"][0], engine="dask")
+    target = lazy.save(tmp_path / "dataset")
+    same_session(session, tv.load(target))
+    spread = tv.load(target, engine="dask")
+    assert spread.engine == "dask"
+    same_frame(session.operators(by="shape"), spread.operators(by="shape"), "operators")
+    names = [{str(each.relative_to(root)) for each in root.rglob("*")} for root in (folder, target)]
+    assert names[0] == names[1]
+
+
+def test_workers_that_write_elsewhere_are_noticed(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers of another machine, whose folder of that name is not this one's."""
+    pytest.importorskip("dask", reason="dask is not installed (extra cluster)")
+    monkeypatch.setattr(session_writer, "_save_one", lambda *_: None)
+    with pytest.raises(OutputError, match="a folder that all machines share"):
+        tv.load(session.meta["sources"][0], engine="dask").save(tmp_path / "dataset")

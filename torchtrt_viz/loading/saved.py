@@ -110,7 +110,12 @@ def load_saved(
             found=str(error)[:200],
             hint="Copy the whole folder again, or save the session again",
         ) from error
-    session.dataset = str(document.path.absolute().parent)
+    folder = document.path.absolute().parent
+    session.dataset = str(folder)
+    # slow to import: it needs numpy
+    from torchtrt_viz.formats.saved.rank_tables import KeptTables
+
+    session.tables = KeptTables(folder)
     return session
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from os import PathLike
 from typing import Any, Self
@@ -16,7 +16,7 @@ from torchtrt_viz.model.rank_tasks import RankTrace, ReadOptions, Work, run_here
 from torchtrt_viz.model.repair import Repair
 from torchtrt_viz.model.trace_data import TraceData
 
-__all__ = ["ANY", "KEY_COLUMNS", "Numbers", "SessionData", "Texts"]
+__all__ = ["ANY", "KEY_COLUMNS", "KeptFrames", "Numbers", "SessionData", "Texts"]
 
 KEY_COLUMNS = ("session", "rank", "role", "instance", "host", "cycle", "stage")
 """Columns that say whose a row is, in every frame over ranks."""
@@ -74,6 +74,28 @@ def _given(**columns: Any) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if value is not ANY}
 
 
+@dataclass(frozen=True)
+class KeptFrames:
+    """Frames of all ranks that were worked out before.
+
+    Attributes
+    ----------
+    rows
+        Rows of the session's ranks that they are of.
+    frames
+        One for each function: the ranks' frames under each other.
+    counts
+        For each function the number of rows of each rank's frame.
+    skipped
+        Rows that could not be read, and why.
+    """
+
+    rows: list[int]
+    frames: list[pd.DataFrame]
+    counts: list[list[int]]
+    skipped: list[tuple[int, str]]
+
+
 def _as_it_is(trace: TraceData) -> TraceData:
     return trace
 
@@ -96,9 +118,13 @@ class SessionData:
         Tables over all ranks that were worked out before, by name: reading the ranks again costs time.
     dataset : str or None
         Folder of the saved session that it was loaded from.
+    tables : function or None
+        Returns what was worked out of all ranks when the session was saved, for a work, kinds of recordings
+        and rows; None for what was not.
     """
 
     dataset: str | None = None
+    tables: Callable[[Work, Collection[str] | None, list[int]], KeptFrames | None] | None = None
 
     @classmethod
     def present(cls) -> Callable[[TraceData], TraceData]:
@@ -482,17 +508,60 @@ world_size
         0
         """
         rows = self._readable(what)
+        kept = None if self.tables is None else self.tables(work, what, rows)
+        if kept is not None:
+            for row, error in kept.skipped:
+                self._unreadable(row, error)
+            skipped = kept.skipped
+            out = [self._whose(kept.rows, *of) for of in zip(kept.counts, kept.frames, strict=True)]
+        else:
+            read, columns, skipped = self.rank_frames(work, rows, progress)
+            out = [self._keyed(read, frames) for frames in columns]
+        for frame in out:
+            frame.attrs = {"skipped": [(self._files[row].path, error) for row, error in skipped]}
+        return out
+
+    def rank_frames(
+        self,
+        work: Work,
+        rows: Sequence[int] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[list[int], list[list[pd.DataFrame]], list[tuple[int, str]]]:
+        """Call several functions for every rank's trace, and return their frames one by one.
+
+        Parameters
+        ----------
+        work, progress
+            As in :meth:`map_all`.
+        rows
+            Rows of :attr:`ranks`; None: the traces.
+
+        Returns
+        -------
+        list of int
+            The rows that could be read.
+        list of list of pandas.DataFrame
+            For each function its frame of each of these.
+        list of (int, str)
+            The rows that could not be read, and why.
+
+        Raises
+        ------
+        TorchTrtVizError
+            When no rank can be read.
+        """
+        rows = self._readable() if rows is None else list(rows)
         if self.engine == "dask":
             results = run_tasks([self._files[r] for r in rows], self._options, work, self.present())
         else:
             results = (run_here(self._load, row, work) for row in rows)
         read: list[int] = []
         columns: list[list[pd.DataFrame]] = [[] for _ in work]
-        skipped = []
+        skipped: list[tuple[int, str]] = []
         for done, (row, (frames, error)) in enumerate(zip(rows, results, strict=True), start=1):
             if frames is None:
-                skipped.append((self._files[row].path, error))
-                self._unreadable(row, error or "unreadable")
+                skipped.append((row, error or "unreadable"))
+                self._unreadable(*skipped[-1])
             else:
                 read.append(row)
                 for into, frame in zip(columns, frames, strict=True):
@@ -501,15 +570,13 @@ world_size
                 progress(done, len(rows))
         if not read:
             raise TorchTrtVizError("no rank of this session can be read: session.ranks says why")
-        out = [self._keyed(read, frames) for frames in columns]
-        for frame in out:
-            frame.attrs = {"skipped": list(skipped)}
-        return out
+        return read, columns, skipped
 
     def _keyed(self, rows: Sequence[int], frames: list[pd.DataFrame]) -> pd.DataFrame:
         """Put the ranks' frames under each other, with the columns that say whose a row is."""
-        lengths = [len(frame) for frame in frames]
-        out = pd.concat(frames, ignore_index=True)
+        return self._whose(rows, [len(frame) for frame in frames], pd.concat(frames, ignore_index=True))
+
+    def _whose(self, rows: Sequence[int], lengths: list[int], out: pd.DataFrame) -> pd.DataFrame:
         for position, column in enumerate(KEY_COLUMNS):
             dtype = _DTYPES.get(column, object)
             values = pd.Series([getattr(self._files[row], column) for row in rows], dtype=dtype)

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.model.session_data import SessionData
 
-__all__ = ["Overview", "overview"]
+__all__ = ["RANK_WORK", "Overview", "overview"]
 
 
-_WORK: list[tuple[Callable[..., pd.DataFrame], dict[str, Any]]] = [
+RANK_WORK: list[tuple[Callable[..., pd.DataFrame], dict[str, Any]]] = [
     (trace_totals, {}),
     (device_operators, {"sort": None}),
     (trace_steps, {}),
@@ -41,6 +41,7 @@ _WORK: list[tuple[Callable[..., pd.DataFrame], dict[str, Any]]] = [
     (device_collectives, {}),
     (trace_strips, {}),
 ]
+"""What is computed of each rank's trace, for all tables over ranks."""
 
 
 class Overview(OverviewFrames):
@@ -67,9 +68,9 @@ def overview(session: SessionData, progress: Callable[[int, int], None] | None =
         When no rank can be read.
     """
     alone = only_dumps(session)  # then they are what is read here, and need not be read again
-    found = session.map_all([*_WORK, *(WORK if alone else ())], progress=progress)
-    totals, operators, steps, collectives, requests, devices, strips = found[: len(_WORK)]
-    hanging = tables_of(found[len(_WORK) :]) if alone else hang_tables(session)
+    found = session.map_all([*RANK_WORK, *(WORK if alone else ())], progress=progress)
+    totals, operators, steps, collectives, requests, devices, strips = found[: len(RANK_WORK)]
+    hanging = tables_of(found[len(RANK_WORK) :]) if alone else hang_tables(session)
     ranks = session.ranks
     steps = steps_of(steps)
     collectives = collectives_of(collectives)

@@ -15,6 +15,7 @@ A saved session has a folder for each table, partitioned as Hive does it::
          ranks.parquet             a row per recording; `recording` is its number
          spans/rank=3/cycle=0/recording=7/spans.parquet, and so on for each table above
          traces/rank=3/cycle=0/recording=7/saved_trace.json
+         tables/                   what was worked out of all ranks, for the tables of the session
 
 The documents are written last: without one there is nothing to be read. Fields of the Parquet files carry
 unit and meaning. Files and columns beyond these are ignored; a later version of the documents is refused.
