@@ -657,3 +657,19 @@ def _many(tmp_path: Path, ranks: int, count: int) -> None:
     assert resident_bytes() - before < 64 << 20
     assert all(p.close(10) for p in pipelines)
     assert len(tv.load(tmp_path / SESSION).ranks) == ranks
+
+
+def test_a_whole_trace_that_was_not_renamed_is_recovered(tmp_path):
+    """The process ended between torch's last byte and its renaming."""
+    job = stage(tmp_path)
+    job.release()
+    job.raw.rename(job.raw.with_name(job.raw.name + ".tmp"))
+    assert [s.state for s in recover(tmp_path, settings=quick())] == ["published"]
+    cut = stage(tmp_path, cycle=1)
+    cut.release()
+    data = cut.raw.read_bytes()
+    cut.raw.unlink()
+    cut.raw.with_name(cut.raw.name + ".tmp").write_bytes(data[: len(data) // 2])
+    (status,) = recover(tmp_path, settings=quick())
+    assert (status.state, status.stage) == ("interrupted", "export")
+    assert cut.raw.with_name(cut.raw.name + ".tmp").exists()

@@ -662,3 +662,17 @@ def test_steps_are_ranges_with_number_and_kind_and_idle_ones_are_none(tmp_path):
         (2, "mixed"),
         (3, "decode"),
     ]
+
+
+@pytest.mark.parametrize(
+    "name", ["back\\slash", 'quo"te', "line\nbreak", "tab\there", "esc\x1b[31m", "plain name é"]
+)
+def test_folders_whose_names_torch_would_mangle(tmp_path, name):
+    profiling = LocalProfiler(settings=quick())
+    profiling.start_profile(ProfileConfig(tmp_path / name), window=True, session_id="s")
+    torch.ones(3) + 1
+    profiling.stop_profile()
+    assert [a.state for a in profiling.wait_for_profile_artifacts()] == ["published"]
+    assert profiling.close(60)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert "aten::add" in set(tv.load(tmp_path / name / "s").operators()["name"])

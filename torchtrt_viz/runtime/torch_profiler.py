@@ -28,7 +28,7 @@ from torchtrt_viz.errors import (
     WrongThreadError,
 )
 from torchtrt_viz.runtime import torch_session
-from torchtrt_viz.runtime.torch_export import export_damage
+from torchtrt_viz.runtime.torch_export import export_damage, plain_path
 from torchtrt_viz.runtime.torch_session import acting, profiler_active
 
 __all__ = ["TorchRecording", "check_activities", "profiler_active", "quiet_kineto", "warm_up"]
@@ -328,8 +328,8 @@ class TorchRecording:
         self._exported = "this cycle was exported before"
         begin = time.perf_counter()
         try:
-            with quiet_kineto():
-                self._profiler.export_chrome_trace(str(path))
+            with quiet_kineto(), plain_path(path) as plain:
+                self._profiler.export_chrome_trace(plain)
         except Exception as error:
             return f"torch could not export the trace: {error}"
         except BaseException as error:

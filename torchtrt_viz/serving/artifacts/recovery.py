@@ -14,7 +14,7 @@ from torchtrt_viz.formats.io.json_values import text, whole
 from torchtrt_viz.formats.io.source import Source
 from torchtrt_viz.formats.session.manifest import MANIFEST, CycleRecord, Manifest, RankRecord
 from torchtrt_viz.loading.rank_files import read_archive_meta
-from torchtrt_viz.runtime.torch_export import export_damage, unfinished_export
+from torchtrt_viz.runtime.torch_export import adopt_unfinished, export_damage, unfinished_export
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage, status_of
 from torchtrt_viz.serving.artifacts.session_folder import (
     ManifestFile,
@@ -103,6 +103,10 @@ def _resume(job: Job, pipeline: ArtifactPipeline) -> ArtifactStatus:
     for name in ("stop_s", "export_s", "raw_bytes", "warnings"):
         if noted.get(name) is not None:
             setattr(status, name, noted[name])
+    try:
+        adopt_unfinished(job.raw)
+    except OSError as error:
+        status.warnings.append(f"the whole trace {unfinished_export(job.raw)} could not be renamed: {error}")
     if export_damage(job.raw) is None or job.archive.exists():
         return pipeline.process(job, status)
     status.state, status.stage = "interrupted", "export"
