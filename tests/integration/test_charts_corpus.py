@@ -14,6 +14,7 @@ from shared_files import shared_file, shared_folder
 import torchtrt_viz as tv
 from torchtrt_viz.charts import figure
 from torchtrt_viz.charts.plan_svg import WIDTH
+from torchtrt_viz.charts.ranks import rank_steps, waited_for
 from torchtrt_viz.charts.registry import CHARTS, chart
 from torchtrt_viz.report.html import write_html
 
@@ -183,3 +184,25 @@ def test_other_traces_have_charts_too(file: str) -> None:
     assert made["flame"].body is not None
     for one in made.values():
         assert one.body is not None or one.missing
+
+
+def test_steps_of_a_session_are_those_of_its_files(tmp_path: Any) -> None:
+    folder = shared_folder("corpus") / "ranks/tp4"
+    session = tv.load(folder)
+    recorded: dict[str, list[int]] = {}
+    for file in sorted(folder.glob("*.gz")):
+        rank = file.name.split("TP-")[1].split(".")[0]
+        steps = [
+            e
+            for e in events(file)
+            if str(e["name"]).startswith("step[") and e.get("cat") == "user_annotation"
+        ]
+        recorded[f"rank {rank}"] = [e["dur"] for e in sorted(steps, key=lambda e: e["ts"])]
+    made = rank_steps(session.steps())
+    drawn = {line.name: [int(value) for value in line.y] for line in made.body.lines}
+    assert drawn == recorded
+    bars = waited_for(session.overview().stragglers).body.bars
+    assert bars[0].label == "rank 1"
+    page = session.to_html(tmp_path / "session.html").read_text()
+    assert 'data-chart="rank_steps"' in page
+    assert 'data-chart="waited_for"' in page

@@ -413,6 +413,8 @@ def test_host_is_cool_and_gpu_is_warm() -> None:
         (node_label, "/features/block.0/conv/Conv + /features/block.0/act/Relu", "conv/Conv + act/Relu"),
         (engine_label, "forward_3f2a9c81d4e5b6a7_0", "forward_3f2a9c…_0"),
         (engine_label, "region_000", "region_000"),
+        (engine_label, "e27214aa90bc41d3-forward-0", "forward-0"),
+        (layer_label, "[BMM]-[aten_ops.bmm.default]-[/attention/bmm] [layer_0020]", "attention/bmm (BMM)"),
         (format_label, "Channel major FP16 format where channel % 8 == 0", "channel last %8"),
         (format_label, "Thirty-two wide channel vectorized row major Int8 format", "32-wide channels"),
         (format_label, "Row major linear FP32", "linear"),

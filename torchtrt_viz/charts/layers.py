@@ -11,7 +11,7 @@ from torchtrt_viz.analysis.engine.layer_sorts import layer_types as layer_types_
 from torchtrt_viz.analysis.engine.layer_table import layers as layer_table
 from torchtrt_viz.charts.chart import Bar, Bars, Chart, Part, Series
 from torchtrt_viz.charts.names import engine_label, layer_label
-from torchtrt_viz.charts.written import duration
+from torchtrt_viz.charts.written import duration, shortened
 from torchtrt_viz.errors import OptionError
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def layers(trace: TraceData, *, engine: str | None = None, top: int = 30) -> Cha
         share = "" if pd.isna(row.pct) else f" · {row.pct:.1f} %"
         label = layer_label(row.name, row.module)
         if several:
-            label = f"{label} · {engine_label(row.engine)}"
+            where = engine_label(row.engine)
+            label = f"{shortened(label, max(16, 43 - len(where)))} · {where}"
         calls = "" if pd.isna(row.calls) else f", {int(row.calls):,} calls"
         what = " · ".join(str(v) for v in (row.type, row.precision) if not pd.isna(v))
         says = f"{row.name}: {duration(row.total_ns)} {SIDES[side].name}{calls}{f' · {what}' if what else ''}"

@@ -12,8 +12,11 @@ __all__ = ["engine_label", "format_label", "kernel_label", "layer_label", "node_
 _REFORMAT = re.compile(
     r"Reformatting CopyNode for (Input|Output|Network (?:Input|Output)) Tensor (\d+) (?:to|from) (.+)$"
 )
+_TORCHTRT = re.compile(r"\[(\w+)\]-\[[^\[\]]*\]-\[/?([^\[\]]+)\]")
+"""Type, operator and module path, as Torch-TensorRT names layers."""
 _NUMBERS = {"two": 2, "four": 4, "eight": 8, "sixteen": 16, "thirty-two": 32}
 _WIDE = re.compile(r"\b(two|four|eight|sixteen|thirty-two) wide channel", re.I)
+_PREFIX = re.compile(r"^[0-9a-f]{12,}[-_](?=\w)")
 _HASH = re.compile(r"(?<![0-9a-fA-F])([0-9a-f]{6})[0-9a-f]{6,}(?![0-9a-fA-F])")
 
 
@@ -59,6 +62,9 @@ def layer_label(name: object, module: object = None) -> str:
     if found:
         other = found[3].lstrip("/")
         return f"reformat {found[2]} → {other}" if "Input" in found[1] else f"{other} → reformat {found[2]}"
+    parts = _TORCHTRT.match(text)
+    if parts:
+        return f"{parts[2]} ({parts[1]})"
     path = one_line(module) if isinstance(module, str) and module else ""
     if path and path.replace(".", "/") not in text and path not in text:
         return f"{path}: {text}"
@@ -72,8 +78,8 @@ def node_label(name: object) -> str:
 
 
 def engine_label(name: object) -> str:
-    """Return an engine's or delegate's name with only the beginning of a hash in it."""
-    return _HASH.sub(r"\1…", one_line(name))
+    """Return an engine's or delegate's name without the hash before it, or with only its beginning."""
+    return _HASH.sub(r"\1…", _PREFIX.sub("", one_line(name)))
 
 
 def shade(name: object) -> int:

@@ -46,7 +46,8 @@ def legend_of(body: Any) -> tuple[Series, ...]:
     """Return what the legend names: nothing where one colour speaks for itself."""
     if isinstance(body, Plot):
         lines = {line.name: Series(line.name, line.color) for line in body.lines if line.name}
-        return (*(body.series if len(body.series) > 1 or lines else ()), *lines.values())
+        points = {one.name: one for one in body.series} if len(body.series) > 1 or lines else {}
+        return tuple({**points, **lines}.values())
     series: tuple[Series, ...] = getattr(body, "series", ())
     if isinstance(body, Bars):
         used = {part.series for bar in body.bars for part in bar.parts if part.value > 0}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from torchtrt_viz.analysis.catalogue import SESSION_TABLES, shown_in
 from torchtrt_viz.analysis.session.imbalance import collective_totals, step_imbalance
 from torchtrt_viz.analysis.session.rank_overview import overview
+from torchtrt_viz.charts.figure import markup
+from torchtrt_viz.charts.ranks import rank_steps, waited_for
 from torchtrt_viz.errors import OptionError, TorchTrtVizError
 from torchtrt_viz.formats.io.whole_file import write_atomically
 from torchtrt_viz.report.document import document, table_section, timeline
@@ -101,7 +103,7 @@ def session_page(
                 if name == "roles" and made.roles["role"].isna().all():
                     heading_, words = "All ranks together", words.removeprefix("Prefill against decode. ")
                 titles = (section.shown or section.schema).name
-                more = stacks(made.hangs) if name == "hangs" else ""
+                more = stacks(made.hangs) if name == "hangs" else _picture(name, made)
                 body = table_section(name, heading_, words, frame, max_rows, titles, more)
                 sections.append((name, heading_, body))
     shown = [(name, words, body) for name, words, body in sections if body]
@@ -304,6 +306,19 @@ def _timeline(
     )
     told = f"Shows {which}{how}. {note[:1].upper()}{note[1:]}{'.' if note else ''}"
     return timeline(data.text, data.left_out, height, told)
+
+
+def _picture(name: str, made: Overview) -> str:
+    """Return the chart of a section, empty where it has none."""
+    if name == "stragglers":
+        one = waited_for(made.stragglers)
+    elif name == "steps":
+        one = rank_steps(made.steps)
+    else:
+        return ""
+    if one.body is None:
+        return ""
+    return f'<h3>{escape(one.title)}</h3><p class="note">{escape(one.says)}</p>{markup(one)}'
 
 
 def _frames(made: Overview) -> dict[str, pd.DataFrame]:
