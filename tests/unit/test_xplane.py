@@ -157,6 +157,21 @@ def test_operators_that_the_device_names(tmp_path: Path) -> None:
     assert by.loc["other", "operator"] == "copy.2"
     assert by.loc["loop_fusion", "module"] == "jit_f"
     assert trace.operators()["graph_calls"].isna().all()
+    tree = tv.analysis.call_tree(trace, value="gpu").set_index("name")
+    assert tree["self_ns"].to_dict() == {
+        **{
+            "train": 0,
+            "$model.py:12 f": 0,
+            "cuLaunchKernel": 0,
+            "PjitFunction(f)": 0,
+            "dot.3": 0,
+            "take up": 0,
+        },
+        **{"jit(f)/dot_general": 1500, "copy.2": 250, "jit(f)/psum": 100},
+    }
+    assert tree.loc[["ProfilerStep", "cuLaunchKernel"], "total_ns"].tolist() == [1500, 1500]
+    assert tree.loc["copy.2", "parent"] == -1  # nothing says what launched it
+    assert "module paths for 3 of 4 operators (such as jit_f)" in trace.questions()["answer"].iloc[5]
 
 
 def test_lines_of_a_tpu(tmp_path: Path) -> None:

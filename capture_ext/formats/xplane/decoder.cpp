@@ -11,7 +11,6 @@ namespace {
 
 using protobuf::Bytes;
 using protobuf::Fields;
-using protobuf::Wire;
 
 // Numbers of the fields, after xplane.proto.
 namespace space_field {

@@ -18,6 +18,7 @@ from torchtrt_viz.analysis.core.host_threads import exclusive_times, os_threads
 from torchtrt_viz.analysis.core.links import launches
 from torchtrt_viz.analysis.core.masks import among, choice, codes, measured
 from torchtrt_viz.analysis.core.recovered import Recovered, recovered
+from torchtrt_viz.analysis.core.stated import Stated, stated
 from torchtrt_viz.errors import OptionError
 from torchtrt_viz.model.frame_docs import returns
 from torchtrt_viz.model.schema import KINDS
@@ -89,14 +90,17 @@ def call_tree(
     if graphs is not None:
         mask, parent, track = _through_graphs(trace, graphs, mask, parent, track, kinds)
         rows = np.flatnonzero(mask)
+    named = stated(trace) if value == "gpu" and (kinds is None or "operator" in kinds) else None
+    if named is not None:
+        mask, parent, rows = _through_stated(trace, named, mask, parent)
     sums = device_sums(trace) if value == "gpu" else None
     if sums is not None:
         mask, parent, rows = _through_sums(trace, sums, mask, parent, kinds)
     node_of, nodes = _merge(trace, rows, parent, track, by_thread, by_step)
     if sums is not None:
         self_ns = exact_sums(node_of[rows], sums.own[rows], len(nodes))
-        stated = np.where(sums.calls[rows] >= 0, sums.calls[rows], 1)
-        nodes["calls"] = exact_sums(node_of[rows], stated, len(nodes))
+        counts = np.where(sums.calls[rows] >= 0, sums.calls[rows], 1)
+        nodes["calls"] = exact_sums(node_of[rows], counts, len(nodes))
     elif value == "host":
         self_ns = exact_sums(node_of[rows], own[rows], len(nodes))
     else:
@@ -120,6 +124,20 @@ def _through_graphs(
     out = np.where(wanted, np.where(above >= 0, above, host), parent)
     lane = np.where(wanted & (launch >= 0), track[launch], track)
     return mask | wanted, out, lane
+
+
+def _through_stated(
+    trace: TraceData, named: Stated, mask: NDArray[np.bool_], parent: Ints
+) -> tuple[NDArray[np.bool_], Ints, Ints]:
+    """Put operators that the recording states below the call that launched their first piece of work."""
+    found = launches(trace)
+    owner = named.owner[found.work.row]
+    first = np.full(len(mask), -1, np.int64)
+    known = np.flatnonzero(owner >= 0)[::-1]  # work is ordered by start
+    first[owner[known]] = found.host[known]
+    above = np.where((first >= 0) & ~mask[first], parent[first], first)
+    out = mask | named.rows
+    return out, np.where(named.rows, above, parent), np.flatnonzero(out)
 
 
 def _through_sums(
@@ -221,6 +239,10 @@ def _launched(trace: TraceData, node_of: Ints, parent: Ints, mask: NDArray[np.bo
         above = nearest(graphs.parent, mask & graphs.rows)[owner]
         owner = np.where((owner >= 0) & ~mask[owner], above, owner)
         place = np.where(owner >= 0, owner, place)
+    named = stated(trace)
+    if named is not None:
+        owner = named.owner[work.row]
+        place = np.where((owner >= 0) & mask[np.maximum(owner, 0)], owner, place)
     known = place >= 0
     return exact_sums(node_of[place[known]], work.dur[known], size)
 

@@ -82,7 +82,8 @@ def tracks_frame(
         if domain == GPU:
             label = f"{plane.removeprefix('/device:')} {label}"
         if at >= kept:
-            label = f"{label}: operators"
+            where = f"GPU {device}" if device is not None else plane
+            label = f"{where} ops, stream {stream}" if stream is not None else f"{where} ops"
         made["label"].append(label)
         made["type"].append("other" if at >= kept else "stream" if on_stream else "thread")
         made["domain"].append(None if domain is None else schema.DOMAINS[domain])
