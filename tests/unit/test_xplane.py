@@ -171,7 +171,7 @@ def test_operators_that_the_device_names(tmp_path: Path) -> None:
     }
     assert tree.loc[["ProfilerStep", "cuLaunchKernel"], "total_ns"].tolist() == [1500, 1500]
     assert tree.loc["copy.2", "parent"] == -1  # nothing says what launched it
-    assert "module paths for 3 of 4 operators (such as jit_f)" in trace.questions()["answer"].iloc[5]
+    assert "module paths for 1 of 4 operators (such as jit_f)" in trace.questions()["answer"].iloc[5]
 
 
 def test_lines_of_a_tpu(tmp_path: Path) -> None:
