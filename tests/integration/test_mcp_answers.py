@@ -250,6 +250,16 @@ def test_a_span_knows_its_operator_its_launch_and_its_delay(questions: Questions
     assert operator["facts"]["children"] == 2
 
 
+def test_sums_without_a_place_in_time_are_answered_too(questions: Questions, root: Path):
+    asked = Questions(Folders([root / "sample_traces"]), Held(1 << 30))
+    layer = ask(asked, "table", trace="trex", name="spans", limit=1)
+    (names,) = ([column["name"] for column in table["columns"]] for table in layer["tables"])
+    assert dict(zip(names, layer["tables"][0]["rows"][0], strict=True))["start_ns"] is None
+    found = ask(asked, "span", trace="trex", row=layer["tables"][0]["row_ids"][0])
+    assert found["error"] is None
+    assert found["facts"]["end_ns"] is None
+
+
 def test_rows_are_chosen_by_simple_conditions(questions: Questions, place: Path):
     given = {
         "trace": "run.json",

@@ -71,3 +71,7 @@ def test_marks_say_what_a_step_did_and_which_found_nothing_to_do(tmp_path: Path)
 def test_engines_own_names_say_what_a_step_does(tmp_path: Path, name: str, kind: str | None) -> None:
     """Names as vLLM's and SGLang's sources make them."""
     assert steps(tmp_path, [event(name, 0, 7)]) == [(0, kind, 7000)]
+
+
+def test_a_trace_without_steps_has_an_empty_table_of_them(tmp_path: Path) -> None:
+    assert steps(tmp_path, [event("aten::mm", 0, 30, "cpu_op")]) == []

@@ -54,16 +54,16 @@ class Bound:
 def plain(value: Any, bound: Bound, depth: int = 0) -> Any:
     """Return a value of a frame, or of ``trace.meta``, as JSON has it."""
     if isinstance(value, str):
-        return bound.text(value)
+        return bound.text(str(value))  # numpy and enums have strings, integers and floats of their own
     if value is None or isinstance(value, bool):
         return value
     if type(value).__name__ in ("NAType", "NaTType"):  # pandas' own; comparing them raises
         return None
     if isinstance(value, int):
-        return value if -(2**63) <= value < 2**64 else str(value)
+        return int(value) if -(2**63) <= value < 2**64 else str(int(value))
     if isinstance(value, float):
         if math.isfinite(value):
-            return value
+            return float(value)
         return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Mapping):
         if depth >= _DEEPEST:

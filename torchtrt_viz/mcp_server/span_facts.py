@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from torchtrt_viz.analysis.core.device_work import device_work
 from torchtrt_viz.analysis.core.links import launches, operator_rows, operators_of
@@ -60,8 +61,9 @@ def _sheet(trace: Trace, expression: str, name: str, rows: list[int]) -> Sheet:
 
 
 def _end(trace: Trace, row: int) -> int | None:
+    """Return when it ended; None for a sum over calls, which has no place on the time axis."""
     start = trace.spans["start_ns"].iloc[row]
-    return None if start is None or start != start else int(start) + int(trace.spans["dur_ns"].iloc[row])
+    return None if pd.isna(start) else int(start) + int(trace.spans["dur_ns"].iloc[row])
 
 
 def _links(trace: Trace, row: int) -> tuple[dict[str, Any], list[int]]:

@@ -86,7 +86,10 @@ def trace_steps(trace: TraceData) -> pd.DataFrame:
             "dur_ns": steps["dur_ns"].to_numpy(),
         }
     )
-    table = table[[kind != "idle" for kind in kinds]].reset_index(drop=True)
+    working = np.array(
+        [kind != "idle" for kind in kinds], bool
+    )  # of a list that is empty, pandas takes columns
+    table = table[working].reset_index(drop=True)
     return table if counted else table.assign(step=np.arange(len(table), dtype=np.int64))
 
 
