@@ -82,16 +82,19 @@ class Allocations:
     def __init__(self) -> None:
         self._columns: list[tuple[NDArray[Any], ...]] = []
 
-    def add(self, scope: int, device: Ints, address: Ints, size: Ints, at: Ints, freed: Mask) -> None:
-        """Take the events of one process.
+    def add(self, scope: int | Ints, device: Ints, address: Ints, size: Ints, at: Ints, freed: Mask) -> None:
+        """Take events.
 
         Parameters
         ----------
+        scope
+            The process.
         device
             Number of the GPU, -1 for memory of the host, -2 where it is not said, as of a release.
         """
         size = np.clip(size, 0, 1 << 48)
-        self._columns.append((np.full(len(at), scope, np.int64), device, address, size, at, freed))
+        scopes = np.broadcast_to(np.asarray(scope, np.int64), len(at))
+        self._columns.append((scopes, device, address, size, at, freed))
 
     def series(self, track: Callable[[], int]) -> list[Series]:
         """Return what is allocated over time; ``track`` makes its row where there is any."""

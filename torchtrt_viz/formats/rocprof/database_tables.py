@@ -178,30 +178,27 @@ class RunEvents:
             if table not in _EVENTS:
                 events.described[f"rocpd_{table}"] = events.described.get(f"rocpd_{table}", 0) + count
 
-    def _add(self, table: str, found: dict[str, Ints], **columns: Any) -> None:
+    def _add(self, table: str, found: dict[str, Ints], process: Ints, **columns: Any) -> None:
         tables = self._tables
         details = TableDetails(
             tables.database, tables.names[table], tables.names.get("event"), tables.names.get("arg")
         )
-        process = columns.pop("process")
-        link = self._of_event(found["event_id"], self._link)
-        for pid in np.unique(process).tolist():  # ids of launches count within a process
-            mine = None if (process == pid).all() else np.flatnonzero(process == pid)
-            part: dict[str, Any] = {
-                key: value if mine is None or not isinstance(value, np.ndarray) else value[mine]
-                for key, value in columns.items()
-            }
-            every = slice(None) if mine is None else mine
-            self._events.add(
-                f"rocpd_{table}",
-                details,
-                **part,
-                start=found["start"][every],
-                end=found["end"][every],
-                link=link[every],
-                scope=self._events.scope(self._number, pid),
-                positions=mine,
-            )
+        self._events.add(
+            f"rocpd_{table}",
+            details,
+            **columns,
+            start=found["start"],
+            end=found["end"],
+            link=self._of_event(found["event_id"], self._link),
+            scope=self._scopes(process),
+        )
+
+    def _scopes(self, process: Ints) -> Ints:
+        """Return the number of what ids count within: run and process."""
+        distinct, inverse = combinations([process])
+        return np.array([*(self._events.scope(self._number, pid) for (pid,) in distinct), -1], np.int64)[
+            inverse
+        ]
 
     def _process(self, found: dict[str, Ints]) -> Ints:
         return self._resolved(self._processes, found["pid"])
@@ -257,8 +254,9 @@ class RunEvents:
         track = self._places.threads(process, self._resolved(self._threads, found["tid"]))
         ranges = kind == KINDS.index("annotation")
         if ranges.any():
-            crossing = np.array([*(crosses_threads(text) for text in self._names.texts), False], bool)[names]
-            rows = np.flatnonzero(crossing & ranges)
+            used, inverse = np.unique(names, return_inverse=True)
+            crossing = np.array([crosses_threads(self._names.texts[code]) for code in used.tolist()], bool)
+            rows = np.flatnonzero(crossing[inverse] & ranges)
             track[rows] = self._places.each(
                 [process[rows]], lambda pid: self._places.row(pid, "async", "roctx ranges (start to end)")
             )
@@ -305,17 +303,15 @@ class RunEvents:
         freed = np.array([*("FREE" in text for text in distinct), False], bool)[inverse]
         known = np.isin(found["agent_id"], list(self._agents))
         device = np.where(known, self._devices(found["agent_id"]), -2)
-        real = ~scratch
-        for pid in np.unique(process[real]).tolist():
-            rows = np.flatnonzero(real & (process == pid))
-            self._allocations_of.add(
-                self._events.scope(self._number, pid),
-                device[rows],
-                found["address"][rows],
-                found["size"][rows],
-                found["end"][rows],
-                freed[rows],
-            )
+        rows = np.flatnonzero(~scratch)
+        self._allocations_of.add(
+            self._scopes(process[rows]),
+            device[rows],
+            found["address"][rows],
+            found["size"][rows],
+            found["end"][rows],
+            freed[rows],
+        )
 
     def _samples(self) -> None:
         """Add points in time: marks, and calls that took no time at all."""

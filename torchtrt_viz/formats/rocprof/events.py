@@ -67,7 +67,7 @@ class Part:
     dur
         Durations; of instants their states.
     link
-        Ids of launches as the table has them, -1 none; they count within ``scope``.
+        Ids of launches as the table has them, -1 none; they count within their ``scope``.
     """
 
     table: str
@@ -80,7 +80,7 @@ class Part:
     start: Ints
     dur: NDArray[Any]
     link: Ints
-    scope: int
+    scope: Ints
 
     def __len__(self) -> int:
         return len(self.start)
@@ -118,9 +118,8 @@ class Events:
         start: Ints,
         end: Ints,
         link: Ints,
-        scope: int,
+        scope: int | Ints,
         marks: Mask | None = None,
-        positions: Ints | None = None,
     ) -> None:
         """Take the rows of a table.
 
@@ -129,14 +128,14 @@ class Events:
 
         Parameters
         ----------
+        scope
+            What ids of launches count within, of all rows or of each.
         marks
             Points in time.
-        positions
-            Rows of the table; None: all, in their order.
         """
         count = len(start)
-        at = np.arange(count) if positions is None else positions
         kinds = np.full(count, KINDS.index(kind), np.int8) if isinstance(kind, str) else kind
+        scopes = np.broadcast_to(np.asarray(scope, np.int64), count)
         points = np.zeros(count, bool) if marks is None else marks
         timeless = start < 0
         self.leave_out("no_time", int(timeless.sum()))
@@ -157,7 +156,7 @@ class Events:
                     Part(
                         table,
                         details,
-                        at[rows],
+                        rows,
                         name[rows],
                         kinds[rows],
                         domain,
@@ -165,7 +164,7 @@ class Events:
                         start[rows],
                         value[rows],
                         link[rows],
-                        scope,
+                        scopes[rows],
                     )
                 )
         self.times[table] = self.times.get(table, 0) + sum(

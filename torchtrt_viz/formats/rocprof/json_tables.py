@@ -57,6 +57,7 @@ class ProcessTables:
         self._process, self._scope = process, scope
         self._events, self._names, self._places = events, names, places
         self._allocations_of = allocations
+        self._first_part = len(events.spans)
         metadata = process.get("metadata")
         self.metadata: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
         pid = self.metadata.get("pid")
@@ -386,9 +387,9 @@ class ProcessTables:
         wanted = numbers(data, "dispatch_info", "dispatch_id")
         start = np.full(len(wanted), NO_TIME, np.int64)
         end = start.copy()
-        for part in (
-            part for part in self._events.spans if part.scope == self._scope and part.table == _KERNELS
-        ):
+        for part in self._events.spans[self._first_part :]:
+            if part.table != _KERNELS:
+                continue
             known = part.details.column("dispatch_id")[part.positions]  # type: ignore[attr-defined]
             order = np.argsort(known, kind="stable")
             at = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)

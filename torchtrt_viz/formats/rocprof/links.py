@@ -25,11 +25,11 @@ def unique_links(parts: Sequence[Part]) -> Ints:
         return np.zeros(0, np.int64)
     ids = np.concatenate([part.link for part in parts])
     known = (ids > 0) & (ids < _LARGEST)
-    if len({part.scope for part in parts}) == 1:
+    scopes = np.concatenate([part.scope for part in parts])
+    if (scopes == scopes[0]).all():
         return np.where(known, ids, -1)
     import pandas as pd  # slow to import
 
-    scopes = np.repeat([part.scope for part in parts], [len(part) for part in parts])
     codes, distinct = pd.factorize(np.where(known, ids, -1))
     keys, _ = pd.factorize(scopes * len(distinct) + codes)
     return np.where(known, keys + 1, -1)
