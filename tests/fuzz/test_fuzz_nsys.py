@@ -89,7 +89,7 @@ def test_damaged_exports_load_and_answer(tmp_path: Path) -> None:
         usable = spans["kind"].isin(["kernel", "memcpy", "memset", "communication"]) & (
             spans["domain"] == "gpu"
         )
-        assert int(kernels["total_ns"].sum()) <= int(spans.loc[usable, "dur_ns"].sum())
+        assert sum(kernels["total_ns"].tolist()) <= sum(spans.loc[usable, "dur_ns"].tolist())
         trace.nvtx()
         trace.nvtx(project="gpu")
         trace.graphs()

@@ -151,6 +151,8 @@ def test_a_session_over_four_workers(bench, config, tmp_path):
     assert manifest["state"] == "collecting"
     stopped = bench.coordinator.stop_profile()
     assert (stopped.collection.state, stopped.collection.cycles) == ("idle", 4)
+    # each rank names r1: the session names it once
+    assert (stopped.collection.cut_at_start, stopped.collection.cut_at_stop) == ([], ["r1"])
     artifacts = bench.coordinator.wait_for_profile_artifacts(5)
     assert [(a.rank, a.cycle, a.state) for a in artifacts] == [(r, 0, "published") for r in range(4)]
     manifest = bench.manifest(tmp_path, session)

@@ -676,3 +676,15 @@ def test_folders_whose_names_torch_would_mangle(tmp_path, name):
     assert profiling.close(60)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert "aten::add" in set(tv.load(tmp_path / name / "s").operators()["name"])
+
+
+def test_a_clock_that_was_set_back_is_noted(tmp_path, monkeypatch):
+    profiling = LocalProfiler(settings=quick())
+    profiling.start_profile(ProfileConfig(tmp_path), window=True)
+    now = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: now() - 3600 * 10**9)
+    profiling.stop_profile()
+    monkeypatch.undo()
+    (warning,) = [w for w in profiling.profile_status().collection.warnings if "clock" in w]
+    assert warning.startswith("this machine's clock was set back by 3")
+    assert profiling.close(60)

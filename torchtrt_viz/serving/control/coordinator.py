@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from torchtrt_viz.errors import OptionError
@@ -485,6 +485,8 @@ class ProfileCoordinator:
             start_unix_ns=session.start_unix_ns,
             stop_unix_ns=session.stop_unix_ns,
             ended_by=session.ended_by,
+            cut_at_start=_cut(c.cut_at_start for c in collections),
+            cut_at_stop=_cut(c.cut_at_stop for c in collections),
             error="; ".join(f"{name}: {why}" for name, why in problems.items()) or None,
             warnings=[f"{m.name}: {w}" for m in members if m.collection for w in m.collection.warnings],
         )
@@ -495,6 +497,11 @@ class ProfileCoordinator:
             [m.artifacts[cycle] for m in members for cycle in sorted(m.artifacts)],
             [_rank_status(m) for m in members],
         )
+
+
+def _cut(lists: Iterable[list[str]]) -> list[str]:
+    """Return the requests that a boundary cut on any rank, each once."""
+    return list(dict.fromkeys(request for requests in lists for request in requests))
 
 
 def _delivered(member: Member) -> bool:

@@ -29,6 +29,7 @@ from torchtrt_viz.serving.rank.torch_recording import session_recording
 __all__ = ["Recording"]
 
 _MEMORY_LOOK_S = 1.0
+_CLOCK_S = 1.0
 
 
 class Recording:
@@ -154,6 +155,7 @@ class Recording:
         finally:
             self.status.stop_unix_ns = time.time_ns()
             self.status.phase = None
+            self._compare_clocks()
             unused, self._next = self._next, None
             if unused is not None:
                 self._drop(unused)
@@ -162,6 +164,19 @@ class Recording:
                 "nothing was recorded: the session was stopped before its first recorded step"
             )
         self._raise_interrupt()
+
+    def _compare_clocks(self) -> None:
+        """Note that this machine's clock was set while it recorded: times of its ranks then do not agree."""
+        start, stop = self.status.start_unix_ns, self.status.stop_unix_ns
+        if start is None or stop is None:
+            return
+        moved = (stop - start) / 1e9 - (time.monotonic() - self._began)
+        if abs(moved) > _CLOCK_S:
+            way = "forward" if moved > 0 else "back"
+            self.status.warnings.append(
+                f"this machine's clock was set {way} by {abs(moved):.1f} s while it recorded: times since 1970 "
+                "before and after do not agree"
+            )
 
     def hand_over(self) -> None:
         """Queue what was exported.
