@@ -174,8 +174,8 @@ class Recording:
         if abs(moved) > _CLOCK_S:
             way = "forward" if moved > 0 else "back"
             self.status.warnings.append(
-                f"this machine's clock was set {way} by {abs(moved):.1f} s while it recorded: times since 1970 "
-                "before and after do not agree"
+                f"this machine's clock was set {way} by {abs(moved):.1f} s while it recorded: times since "
+                "1970 before and after do not agree"
             )
 
     def hand_over(self) -> None:
