@@ -241,3 +241,15 @@ def test_the_page_is_unharmed_by_hostile_text(tmp_path: Path) -> None:
     quotes = line((*OLD, "x")[: len(OLD)]) + '"' * 200_001
     with pytest.raises(TraceFormatError):
         load(tmp_path, quotes)
+
+
+def test_a_page_beside_a_trace_is_no_rank(tmp_path: Path) -> None:
+    page = raw([TIME], [(said(0, "add"), ["5"])])
+    (tmp_path / "page.csv").write_text(page)
+    assert isinstance(tv.load(tmp_path), tv.Trace)
+    (tmp_path / "run.pt.trace.json").write_bytes(kernels(("add", [8, 1, 1])))
+    trace = tv.load(tmp_path)
+    assert isinstance(trace, tv.Trace)
+    assert trace.meta["format"] == "kineto"
+    assert [w.code for w in trace.meta["warnings"] if "kernel_metrics" in w.message] == ["not_a_trace"]
+    assert trace.kernel_metrics(tmp_path / "page.csv")["match"].tolist() == ["exact"]

@@ -11,6 +11,7 @@ from torchtrt_viz.formats.io.source import Source, folder_of
 from torchtrt_viz.formats.session.manifest import Manifest
 from torchtrt_viz.loading.copies import without_copies
 from torchtrt_viz.loading.identify import Identified
+from torchtrt_viz.loading.pages import pages_aside
 from torchtrt_viz.loading.rank_files import RAW_TRACE, RankFile, fields_of
 from torchtrt_viz.loading.rank_identity import numbered_ranks, ranks_beside
 from torchtrt_viz.model.repair import Repair
@@ -60,7 +61,7 @@ class Grouped:
 
 def group(found: Sequence[Identified]) -> Grouped:
     """Put together what belongs together."""
-    found, copies = without_copies(found)
+    found, copies = without_copies(pages_aside(found))
     damaged = [entry for entry in found if entry.kind == "manifest" and entry.manifest is None]
     engine_files = [entry for entry in found if entry.kind == "engine file"]
     traces = [entry for entry in found if entry.kind in ("trace", "rank archive", "lost trace")]
