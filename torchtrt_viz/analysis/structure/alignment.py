@@ -238,10 +238,9 @@ class _Aligner:
         """Pair the threads, whose numbers mean nothing: by what runs on them."""
         a, b = self.a, self.b
         mine, theirs = a.tree.children(0), b.tree.children(0)
-        for x in mine.tolist():
+        for x in mine[np.isin(a.label[mine], self.outside)].tolist():
             for y in theirs[b.label[theirs] == a.label[x]].tolist():
-                if a.label[x] in self.outside:
-                    self.pair(x, y, "same", "exact")
+                self.pair(x, y, "same", "exact")
         mine, theirs = (
             _longest(side, nodes[side.free[nodes] & (side.tree.size[nodes] > 1)])
             for side, nodes in ((a, mine), (b, theirs))
