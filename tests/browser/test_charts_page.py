@@ -69,7 +69,7 @@ CHECK = """() => {
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("charts")
     layers = chain(200)
-    layers[100]["ns"] = 500_000
+    layers[100] |= {"ns": 500_000, "name": "a_name_without_a_place_to_break" * 12}
     return {
         "trace": write_html(model_trace(steps=2), folder / "trace.html").as_uri(),
         "engine": write_html(engine(layers), folder / "engine.html").as_uri(),

@@ -8,7 +8,7 @@ from torchtrt_viz.analysis.core.tables import records
 from torchtrt_viz.analysis.device.operator_tables import kernels as kernel_table
 from torchtrt_viz.charts.chart import Bar, Bars, Chart, Part, Series
 from torchtrt_viz.charts.names import kernel_label
-from torchtrt_viz.charts.written import duration
+from torchtrt_viz.charts.written import duration, shortened
 
 if TYPE_CHECKING:
     from torchtrt_viz.model.trace_data import TraceData
@@ -29,7 +29,7 @@ def kernels(trace: TraceData, *, top: int = 30) -> Chart:
         )
     words = ""
     if bars:
-        words = f"Of {len(frame):,} names {bars[0].label} takes most: {bars[0].written} of all device work."
+        words = f"Of {len(frame):,} names {shortened(bars[0].label, 80)} takes most: {bars[0].written} of all device work."
     return Chart(
         "kernels",
         "GPU work by name, sums of durations",

@@ -115,7 +115,7 @@ _RULES = (
     ".tv-bar [aria-selected=true]{border-width:2px;font-weight:600}"
     ".tv-charts{background:var(--c-back);padding:6px 10px 10px}"
     ".tv-charts .tv-title{font-size:15px;margin:6px 0 2px}"
-    ".tv-charts .tv-says{color:var(--c-muted);margin:0 0 6px}"
+    ".tv-charts .tv-says{color:var(--c-muted);margin:0 0 6px;overflow-wrap:anywhere}"
     ".tv-charts summary{cursor:pointer;margin-top:6px}"
     ".tv-show{font:inherit;color:var(--c-text);background:var(--c-panel);border:1px solid var(--c-muted);"
     "border-radius:3px;padding:2px 8px;min-height:24px;margin:2px 0 6px}"
