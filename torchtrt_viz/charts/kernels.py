@@ -29,7 +29,8 @@ def kernels(trace: TraceData, *, top: int = 30) -> Chart:
         )
     words = ""
     if bars:
-        words = f"Of {len(frame):,} names {shortened(bars[0].label, 80)} takes most: {bars[0].written} of all device work."
+        most = f"{shortened(bars[0].label, 80)} takes most: {bars[0].written}"
+        words = f"Of {len(frame):,} names {most} of all device work."
     return Chart(
         "kernels",
         "GPU work by name, sums of durations",
