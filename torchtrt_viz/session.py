@@ -383,6 +383,42 @@ world_size
 
         return overview(self, progress)
 
+    @returns(sessions.VERDICT)
+    def verdict(self, *, top: int = 7) -> pd.DataFrame:
+        """Say how busy the ranks were, what holds them up, and what that could save.
+
+        Tables that were computed before (by :meth:`overview`, :meth:`to_html`) are not computed again.
+
+        Parameters
+        ----------
+        top
+            How many findings at most.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per finding, shown as a page in a notebook.
+
+        Raises
+        ------
+        OptionError
+            For a ``top`` below 1.
+        TorchTrtVizError
+            When no rank can be read.
+
+        Examples
+        --------
+        >>> session.verdict(top=1)["kind"].tolist()
+        ['late rank']
+        """
+        # slow to import: they need pandas
+        from torchtrt_viz.analysis.session.session_judgement import session_verdict
+        from torchtrt_viz.report.answer_frames import VerdictFrame
+        from torchtrt_viz.report.verdict.session_words import session_words
+
+        made = self.computed.get("overview") or self.overview()
+        return VerdictFrame.of(session_verdict(made, top=top), session_words(made, top=top))
+
     @returns(sessions.EXPLAIN)
     def explain(self, *, top: int = 6) -> pd.DataFrame:
         """Say in sentences what stands out over the ranks.

@@ -274,8 +274,10 @@ class Trace(TraceData):
         # slow to import: it needs pandas
         from torchtrt_viz.analysis.answers.judgement import judge
         from torchtrt_viz.report.answer_frames import VerdictFrame
+        from torchtrt_viz.report.verdict.words import verdict_words
 
-        return VerdictFrame.of(judge(self, top=top))
+        judged = judge(self, top=top)
+        return VerdictFrame.of(judged.frame(), verdict_words(judged))
 
     @property
     def analysis(self) -> BoundAnalyses:

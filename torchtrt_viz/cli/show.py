@@ -145,13 +145,13 @@ def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int, wide
     print_warnings(session.meta["warnings"])
     heading("Ranks")
     print_frame(session.ranks, table="session.ranks", limit=limit, columns=RANK_COLUMNS, wide=wide)
+    # slow to import: it needs pandas
+    from torchtrt_viz.cli.verdict import print_session_verdict
+
     with reading_ranks(len(session)) as advance:
         made = session.overview(advance)
     if not tables or "explain" in tables:
-        found = made.explain()
-        if len(found):
-            heading(TABLES["explain"].title)
-            _print_findings(found)
+        print_session_verdict(made)
     for name, table in SESSION_TABLES.items():
         if name in tables or (not tables and "terminal" in table.views):
             frame = getattr(made, name)

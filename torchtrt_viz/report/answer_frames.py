@@ -11,11 +11,10 @@ from torchtrt_viz.report.answers import answers_html, answers_text
 from torchtrt_viz.report.static_html import table_html
 from torchtrt_viz.report.verdict.html import static_verdict
 from torchtrt_viz.report.verdict.text import verdict_lines
-from torchtrt_viz.report.verdict.words import verdict_words
 
 if TYPE_CHECKING:
-    from torchtrt_viz.analysis.answers.judgement import Judgement
     from torchtrt_viz.model.trace_data import TraceData
+    from torchtrt_viz.report.verdict.words import VerdictWords
 
 __all__ = ["AnswersFrame", "VerdictFrame"]
 
@@ -46,12 +45,11 @@ class VerdictFrame(_Shown):
     """The frame `verdict`, shown as bars and findings."""
 
     @classmethod
-    def of(cls, judged: Judgement) -> VerdictFrame:
-        """Return the frame of a judgement."""
-        frame = judged.frame()
+    def of(cls, frame: pd.DataFrame, words: VerdictWords) -> VerdictFrame:
+        """Return the frame of a verdict that is shown in these words."""
         made = cls(frame)
         made.attrs.update(frame.attrs)
-        object.__setattr__(made, "_words", verdict_words(judged))
+        object.__setattr__(made, "_words", words)
         return made
 
     def __repr__(self) -> str:

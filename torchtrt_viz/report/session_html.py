@@ -37,6 +37,8 @@ from torchtrt_viz.report.session_tables import (
     stragglers_table,
 )
 from torchtrt_viz.report.strips import strips_of_ranks
+from torchtrt_viz.report.verdict.html import verdict_markup
+from torchtrt_viz.report.verdict.session_words import session_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +90,7 @@ def session_page(
     sections: list[tuple[str, str, str]] = []
     if made is not None:
         sections += [
-            ("findings", "What stands out", _findings(made)),
+            ("findings", "Verdict", _findings(made)),
             ("ranks", "Ranks", _ranks(session, made, max_rows, path)),
         ]
         if rows is None:
@@ -238,14 +240,8 @@ def _warnings(session: SessionData) -> str:
 
 
 def _findings(made: Overview) -> str:
-    found = made.explain()
-    if not len(found):
-        return ""
-    items = "".join(
-        f'<li>{escape(row["finding"])} <a href="#{escape(row["source"])}">table</a></li>'
-        for row in found.to_dict("records")
-    )
-    return f'<section id="findings"><h2>What stands out</h2><ul class="findings">{items}</ul></section>'
+    words = session_words(made)
+    return verdict_markup(words, [None] * len(words.findings), "findings")
 
 
 def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | PathLike[str] | None) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "STRAGGLERS",
     "STRIPS",
     "TOTALS",
+    "VERDICT",
 ]
 
 _SESSION = text("session", "id of the session; missing: nothing says it")
@@ -475,6 +476,34 @@ EXPLAIN = FrameSchema(
         text("source", "the table it comes from"),
     ),
     "one row per finding; who hangs comes first, then who keeps others waiting",
+)
+
+VERDICT = FrameSchema(
+    "session.verdict",
+    (
+        count("number", "place in the list, from 1"),
+        text("finding", "the finding in a few words"),
+        text("evidence", "what proves it, a sentence with numbers and units"),
+        ns(
+            "could_save_ns",
+            "by how much the ranks could be faster, at most, as `basis` says; NA where it cannot be said. "
+            "Findings overlap: what they could save is not added",
+            "Float64",
+            title="could save",
+        ),
+        percent("could_save_pct", "in percent of the longest recording", title="of the longest recording"),
+        text("basis", "what could_save_ns rests on, or why it is NA"),
+        ns(
+            "at_stake_ns",
+            "the time that the finding is about; NA where it is none",
+            "Float64",
+            title="at stake",
+        ),
+        text("kind", "hang, late rank, imbalance, steps, roles or requests"),
+        text("table", "the table that proves it, a field of `Session.overview`"),
+        text("frame", "an expression that makes this table; `session` is the session in it"),
+    ),
+    "one row per finding; who hangs first, then the most time that could be saved",
 )
 
 RANK_SUMMARY = FrameSchema(

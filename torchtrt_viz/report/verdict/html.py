@@ -26,7 +26,7 @@ def verdict_section(judged: Judgement, scene: Scene) -> str:
     return verdict_markup(verdict_words(judged), requests)
 
 
-def verdict_markup(words: VerdictWords, requests: list[str | None]) -> str:
+def verdict_markup(words: VerdictWords, requests: list[str | None], section: str = "verdict") -> str:
     """Return the section for these words; ``requests`` say what each finding shows, None nothing."""
     items = []
     for finding, request in zip(words.findings, requests, strict=True):
@@ -40,9 +40,10 @@ def verdict_markup(words: VerdictWords, requests: list[str | None]) -> str:
             f'<button type="button" data-copy="{escape(finding.frame)}" '
             f'title="copy: {escape(finding.frame)}">frame</button>'
         )
+        table = f' <a href="#{escape(finding.table)}">table</a>' if finding.table else ""
         items.append(
             f'<li class="finding {escape(finding.domain)}"><div class="act">{show}{copy}</div>'
-            f"<b>{escape(finding.head)}</b><p>{escape(finding.evidence)}</p>"
+            f"<b>{escape(finding.head)}</b><p>{escape(finding.evidence)}{table}</p>"
             f'<p class="saving" title="{escape(finding.remedy)}">{escape(finding.saving)}</p></li>'
         )
     found = f"<ol>{''.join(items)}</ol>" if items else f"<p>{escape(NOTHING)}</p>"
@@ -57,7 +58,7 @@ def verdict_markup(words: VerdictWords, requests: list[str | None]) -> str:
         for bar in words.bars
     )
     return (
-        f'<section id="verdict" class="verdict"><h2>Verdict</h2><p class="note">{escape(words.window)}</p>'
+        f'<section id="{section}" class="verdict"><h2>Verdict</h2><p class="note">{escape(words.window)}</p>'
         f"{bars}{found}</section>"
     )
 

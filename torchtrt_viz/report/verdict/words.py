@@ -46,6 +46,8 @@ class FindingWords:
         Where it is on the time axis; empty without a place.
     shown
         Whether a timeline has something to show for it.
+    table
+        Section of the page with the table behind it; empty: none.
     """
 
     head: str
@@ -56,6 +58,7 @@ class FindingWords:
     frame: str
     place: str
     shown: bool
+    table: str = ""
 
 
 @dataclass(frozen=True)
