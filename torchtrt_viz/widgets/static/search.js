@@ -83,7 +83,7 @@ export class Search {
     this.#store.set("search", text);
     const found = await answer;
     if (this.#text !== text) return;
-    this.#views.markedAnew();
+    if (this.#source.whole && answer instanceof Promise) this.#views.markedAnew(); // its marks came with the answer
     this.#show(found);
   }
 
@@ -110,7 +110,10 @@ export class Search {
   /** Selects the next or previous match; `first` searches for what is typed before. @param {boolean} forward */
   async step(forward, first = false) {
     const { value } = this.#input;
-    if (first && value !== this.#text) this.find(value); // answered before the step
+    if (first && value !== this.#text) {
+      const found = this.find(value);
+      if (this.#source.whole) await found; // a kernel answers before the step, which travels with the question
+    }
     const from = this.#selection.place ?? { start: forward ? this.#viewport.t0 : this.#viewport.t1, lane: -1 };
     const place = await this.#source.step(this.#rows.searchLanes(), from, forward);
     if (!place) return this.#announce(this.#input.getAttribute("aria-invalid") === "true" ? (this.#matches.textContent ?? "") : "no matches");
