@@ -24,9 +24,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support")]
 
-SEARCHES = ("operation_11", "dur>2us name~operation_1[0-9]", "domain:gpu stream:12 operation_4")
+SEARCHES = ("operation_11", "dur>2us name~operation_1[0-9]", "kind:kernel or depth:3")
 CATEGORIES = ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"]
 CLEAR = "t.search('').then(() => t.select(null)).then(() => t.fitAll())"
+FOUND = "() => / of /.test(document.querySelector('.tv-matches').textContent)"
+SHOWN = "() => !document.querySelector('.tv-panel').hidden"
 DONE = """() => {
   const t = document.querySelector('.tv-root').timeline;
   return !t.fetching && !t.scheduled;
@@ -50,7 +52,7 @@ class Tracer:
         config = {"includedCategories": CATEGORIES}
         self.session.send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": config})
         act()
-        page.wait_for_function(DONE)
+        page.wait_for_function(DONE, polling=50)
         self.session.send("Tracing.end")
         while not self.ended:
             page.wait_for_timeout(20)
@@ -77,7 +79,7 @@ def interactions(page) -> dict[str, tuple[object, int]]:
             page.locator(".tv-root").focus()
             for name in names:
                 keyboard.press(name)
-                page.wait_for_function(DONE)
+                page.wait_for_function(DONE, polling=50)
 
         return act
 
@@ -85,7 +87,7 @@ def interactions(page) -> dict[str, tuple[object, int]]:
         def act() -> None:
             page.locator(".tv-search").fill(text)
             keyboard.press("Enter")
-            page.wait_for_function("() => / of /.test(document.querySelector('.tv-matches').textContent)")
+            page.wait_for_function(FOUND, polling=50)
 
         return act
 
@@ -94,7 +96,7 @@ def interactions(page) -> dict[str, tuple[object, int]]:
         mouse.down()
         mouse.move(box["x"] + box["width"] * 0.8, box["y"] + box["height"] * 0.5, steps=20)
         mouse.up()
-        page.wait_for_function("() => !document.querySelector('.tv-panel').hidden")
+        page.wait_for_function(SHOWN, polling=50)
 
     found: dict[str, tuple[object, int]] = {
         "zoom": (keys(*"wwwwssss"), 8),

@@ -123,13 +123,14 @@ def test_a_highlight_from_python_is_scrolled_into_sight(notebook):
     notebook.wait("t.t0 === 0 && t.height <= 121")
     notebook.visit.run("(t.parts.scroll.scrollTop = 0)")
     notebook.visit.settle()
-    stream = "t.rows.laneRows.find((r) => r.track.label === 'stream 20')"
-    assert notebook.visit.run(f"{stream}.y > t.scroll + t.height") is True
-    notebook.python("w.highlight(trace.spans[trace.spans['track'] == 4].head(3))")
-    notebook.wait(f"{stream}.y + 19 <= t.scroll + t.height")
+    engine = "t.rows.laneRows.find((r) => r.track.label === 'engine head_0')"
+    assert notebook.visit.run(f"{engine}.y > t.scroll + t.height") is True
+    calls = "trace.spans[trace.spans['kind'] == 'delegate']"
+    notebook.python(f"w.highlight({calls}.head(3))")
+    notebook.wait(f"{engine}.y + 19 <= t.scroll + t.height")
     at = notebook.visit.run("t.scroll")
-    notebook.python("w.highlight(trace.spans[trace.spans['track'] == 4])")  # is in sight: nothing moves
-    notebook.wait("/20 highlighted/.test(t.parts.matches.innerText)")
+    count = notebook.python(f"print(w.highlight({calls}))")  # is in sight: nothing moves
+    notebook.wait(f"/^{count} highlighted/.test(t.parts.matches.innerText)")
     notebook.visit.settle()
     assert notebook.visit.run("t.scroll") == at
     notebook.python("w.highlight(None); w.height = 420")
@@ -252,7 +253,7 @@ def test_the_theme_follows_the_lab(notebook):
     notebook.page.evaluate(f"async () => {{ await ({set_theme})('JupyterLab Dark'); }}")
     notebook.wait("t.theme.dark")
     notebook.wait(
-        "(t.width > 20 && t.parts.lanes.getContext('2d').getImageData(t.width - 9, 5, 1, 1).data[0] < 50)"
+        "(t.width > 20 && t.parts.lanes.getContext('2d').getImageData(t.width - 9, 5, 1, 1).data[0] < 100)"
     )
     notebook.page.evaluate(f"async () => {{ await ({set_theme})('JupyterLab Light'); }}")
     notebook.wait("!t.theme.dark")
@@ -310,7 +311,7 @@ def test_a_second_view_of_the_same_widget(notebook):
     )
     notebook.python("w.zoom(500_000, 700_000)")
     notebook.page.wait_for_function(
-        "() => [...document.querySelectorAll('.tv-root')].every((r) => Math.abs(r.timeline.t0 - 530000) < 1)"
+        "() => [...document.querySelectorAll('.tv-root')].every((r) => Math.abs(r.timeline.t0 - 500000) < 1)"
     )
 
 

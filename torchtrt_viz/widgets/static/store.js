@@ -3,6 +3,8 @@
 
 /** @import { Model, Store } from "./types.js" */
 
+const TOGETHER = 60; // ms
+
 /**
  * The state of a model; `close` forgets its listeners.
  * @template S
@@ -11,12 +13,19 @@
 export function modelStore(model) {
   /** @type {[string, () => void][]} */
   const listeners = [];
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let saving;
+  const save = () => {
+    saving = undefined;
+    model.save_changes();
+  };
   /** @type {Store<S>} */
   const store = {
     get: (key) => model.get(String(key)),
+    // What changes together travels together: each message costs the notebook several milliseconds.
     set: (key, value) => {
       model.set(String(key), value);
-      model.save_changes();
+      saving ??= setTimeout(save, TOGETHER);
     },
     on: (key, callback) => {
       listeners.push([`change:${String(key)}`, callback]);
@@ -24,6 +33,10 @@ export function modelStore(model) {
     },
   };
   const close = () => {
+    if (saving !== undefined) {
+      clearTimeout(saving);
+      save();
+    }
     for (const [event, callback] of listeners) model.off(event, callback);
   };
   return { store, close };
