@@ -195,7 +195,8 @@ def test_a_wide_step_shows_what_is_known_before_the_kernel_answers(notebook):
     notebook.visit.settle()
     ink = (
         "(() => { const d = t.parts.lanes.getContext('2d').getImageData(0, 0, t.parts.lanes.width, 60).data;"
-        " let n = 0; for (let i = 0; i < d.length; i += 4) if (Math.abs(d[i + 2] - d[i]) > 40) n++; return n; })()"
+        " let n = 0; for (let i = 0; i < d.length; i += 4) n += Math.abs(d[i + 2] - d[i]) > 40;"
+        " return n; })()"
     )
     everything = notebook.visit.run(ink)
     notebook.visit.run("t.setRange(t.length * 0.5, t.length * 0.501)")

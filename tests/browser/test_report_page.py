@@ -628,8 +628,8 @@ def test_the_gpu_is_first_and_the_lanes_keep_most_of_the_width(visit, file, widt
             assert apart, "a badge covers a label"
     one.page.select_option(".tv-select", "kind")
     one.settle()
-    assert {"kernel", "operator"} <= set(one.page.locator(".tv-legend button").all_inner_texts())
-    one.page.locator(".tv-legend button", has_text="kernel").click()
+    assert {"kernel", "operator"} <= set(one.page.locator(".tv-colours button").all_inner_texts())
+    one.page.locator(".tv-colours button", has_text="kernel").click()
     assert one.page.locator(".tv-search").input_value() == "kind:kernel domain:gpu"
 
 

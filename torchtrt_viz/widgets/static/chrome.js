@@ -68,7 +68,7 @@ export function build(root) {
     help: element("div", { class: "tv-help", role: "dialog", "aria-label": "keys and mouse", hidden: true }),
     panel: element("div", { class: "tv-panel", hidden: true }),
     banner: element("div", { class: "tv-banner", role: "status", hidden: true }),
-    legend: element("div", { class: "tv-legend", "aria-label": "legend" }),
+    legend: element("div", { class: "tv-colours", "aria-label": "legend" }),
     status: element("div", { class: "tv-status" }),
     announce: element("div", { class: "tv-announce", "aria-live": "polite" }),
   };
