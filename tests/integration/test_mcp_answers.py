@@ -276,7 +276,12 @@ def test_rows_are_chosen_by_simple_conditions(questions: Questions, place: Path)
     assert rows(table) == [{"name": "gemm", "dur_ns": 20_000}]
     frame = eval(table["expression"], {"tv": tv})
     assert frame.index.tolist() == table["row_ids"]
-    # what was not collected fits no condition
+    # what was not collected fits no condition, also where it is text
+    for op, value in (("!=", "no such device"), ("contains", "nan")):
+        given |= {"where": [{"column": "run_id", "op": op, "value": value}]}
+        (table,) = ask(questions, "table", **given)["tables"]
+        assert table["rows"] == []
+        assert eval(table["expression"], {"tv": tv}).empty
     given |= {"where": [{"column": "external_id", "op": "!=", "value": 99}], "columns": ["external_id"]}
     assert {row["external_id"] for row in rows(ask(questions, "table", **given)["tables"][0])} <= {1}
 

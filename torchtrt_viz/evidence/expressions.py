@@ -21,11 +21,12 @@ class Condition:
 
     @property
     def text(self) -> str:
-        """The condition on a frame ``f``, as pandas has it."""
+        """The condition on a frame ``f``, as pandas has it; a missing value fits none."""
         column = f"f[{self.column!r}]"
+        fits = f"({column} {self.op} {self.value!r})"
         if self.op == "contains":
-            return f"{column}.astype(str).str.contains({self.value!r}, case=False, regex=False)"
-        return f"({column} {self.op} {self.value!r})"
+            fits = f"{column}.astype(str).str.contains({self.value!r}, case=False, regex=False)"
+        return f"({fits} & {column}.notna())"
 
 
 def loading(paths: Sequence[object], **options: Any) -> str:

@@ -363,7 +363,7 @@ def _filtered(frame: pd.DataFrame, conditions: Sequence[Condition]) -> pd.DataFr
         except TypeError as error:
             words = f"a value that {condition.column} ({values.dtype}) can be compared with"
             raise OptionError("where", condition.value, words) from error
-        mask = mask.fillna(False).astype(bool)
+        mask = mask.fillna(False).astype(bool) & values.notna()
         keep = mask if keep is None else keep & mask
     if keep is None:
         return frame
