@@ -260,6 +260,20 @@ def test_numbers_that_cannot_be_are_refused(
     assert str(folder) in str(caught.value)
 
 
+@pytest.mark.parametrize("table", ["args", "instant_args", "categories", "tracks"])
+def test_text_that_is_no_utf8_is_refused(table: str, tmp_path: Path) -> None:
+    folder = full().save(tmp_path / "run")
+    path = folder / f"{table}.parquet"
+    found = pq.read_table(path)
+    name = {"categories": "value", "tracks": "label"}.get(table, "args")
+    binary = pa.array([b"\xff\xfe" for _ in range(len(found))], pa.binary())
+    wrong = pa.StringArray.from_buffers(len(binary), *binary.buffers()[1:])
+    place = found.schema.get_field_index(name)
+    pq.write_table(found.set_column(place, name, wrong), path)
+    with pytest.raises(TraceFormatError, match=f"{table}.*damaged"):
+        read_all(folder)
+
+
 def test_types_and_rows_are_those_of_the_document(tmp_path: Path) -> None:
     folder = full().save(tmp_path / "run")
     path = folder / "spans.parquet"

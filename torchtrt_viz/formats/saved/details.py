@@ -170,7 +170,10 @@ class SavedArgs:
                 if not len(places):
                     continue
                 texts = self._column(file, number, "args", pa.string())
-                picked = texts.take(pa.array(at[places])).to_pylist()
+                try:
+                    picked = texts.take(pa.array(at[places])).to_pylist()
+                except UnicodeDecodeError as error:
+                    raise damaged(self._source, self._table, error, "texts in UTF-8") from error
                 for place, text in zip(places.tolist(), picked, strict=True):
                     if text is None:
                         raise damaged(self._source, self._table, "a row without its details")

@@ -192,7 +192,7 @@ class _Saved:
                 how = replace(how, categories=self._categories().get((name, column), ()))
             try:
                 out[column] = column_from_arrow(table[column], how, loads=loads)
-            except (NoArrowType, NotPlain, pa.ArrowException) as error:
+            except (NoArrowType, NotPlain, pa.ArrowException, UnicodeDecodeError) as error:
                 raise damaged(
                     source, name, f"in column {column}: {error}", f"a column of dtype {how.dtype}"
                 ) from error
@@ -206,7 +206,11 @@ class _Saved:
             if [str(field.type) for field in table.schema] != ["string", "string", "int64", "string"]:
                 raise damaged(source, CATEGORIES, str(table.schema), "texts, and codes of type int64")
             found: dict[tuple[str, str], list[str]] = {}
-            for frame, column, code, value in zip(*(part.to_pylist() for part in table.columns), strict=True):
+            try:
+                parts = [part.to_pylist() for part in table.columns]
+            except UnicodeDecodeError as error:
+                raise damaged(source, CATEGORIES, error, "texts in UTF-8") from error
+            for frame, column, code, value in zip(*parts, strict=True):
                 values = found.setdefault((frame, column), [])
                 if code != len(values) or value is None:
                     raise damaged(source, CATEGORIES, f"code {code} of {frame}.{column}", "codes from 0 on")
