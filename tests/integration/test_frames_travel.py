@@ -30,7 +30,10 @@ from torchtrt_viz.trace import Trace
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 # Not of one trace, or of options that are not known here.
-OTHERS = ("compare", "regressions", "series", "series_values", "engine_diff", "collective_skew")
+OTHERS = (
+    *("compare", "compare_structure", "structure_summary", "regressions", "series", "series_values"),
+    *("engine_diff", "kernel_metrics", "collective_skew"),
+)
 OF_ONE_TRACE = [name for name in analysis.__all__ if name in FRAMES and name not in OTHERS]
 
 
