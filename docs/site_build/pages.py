@@ -1,7 +1,7 @@
 """A hook of mkdocs: the pages that are made of something else, so that nothing is written twice.
 
 The start page is the README, the API pages list the names in the packages' stubs, the tables of frames come
-from `torchtrt_viz.schema`, and the notebooks become pages of their text and code.
+from `torchtrt_viz.schema`, and the notebooks become pages of their text, code and outputs.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=content))
     for path in PICTURES:
         files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        page, pictures = _notebook(path)
+        files.append(File.generated(config, f"notebooks/{path.stem}.md", content=page))
+        for name, content in pictures.items():
+            files.append(File.generated(config, f"notebooks/{name}", content=content))
     return files
 
 
@@ -50,8 +55,6 @@ def _texts() -> Iterator[tuple[str, str]]:
     for page, (package, about) in NAMESPACES.items():
         yield f"api/{page}.md", _namespace(package, about)
     yield "schema.md", _schema()
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        yield f"notebooks/{path.stem}.md", _notebook(path)
 
 
 def _relinked(text: str) -> str:
@@ -118,9 +121,11 @@ def _text(text: str) -> str:
     return "".join(part if part.startswith("`") else re.sub(r"([<*_\[])", r"\\\1", part) for part in parts)
 
 
-def _notebook(path: Path) -> str:
-    """Return a notebook's text and code; the repository keeps notebooks without outputs."""
+def _notebook(path: Path) -> tuple[str, dict[str, bytes]]:
+    """Return a notebook's text, code and outputs, and the pictures that the page shows, by file name."""
     from nbconvert import MarkdownExporter
 
-    text, _ = MarkdownExporter().from_filename(str(path))
-    return f"{text}\n\n---\n\nThis page is `notebooks/{path.name}` of the repository.\n"
+    names = {"unique_key": path.stem, "output_files_dir": "pictures"}
+    text, resources = MarkdownExporter().from_filename(str(path), resources=names)
+    source = f"\n\n---\n\nThis page is `notebooks/{path.name}` of the repository.\n"
+    return text + source, resources["outputs"]
