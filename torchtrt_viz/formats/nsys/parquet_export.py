@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ParquetExport"]
 
-_DAMAGED = (pa.ArrowException, OSError, ValueError)
+_DAMAGED = (pa.ArrowException, OSError, ValueError, KeyError)
 
 
 class ParquetExport:

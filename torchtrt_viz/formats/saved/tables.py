@@ -20,7 +20,7 @@ _FREE_BYTES = 256 << 20
 _MAX_EXPANSION = 2_000  # columns of one repeated value are legitimately small
 _MAX_ROWS = 1 << 31
 _DELTA = ("int32", "int64")
-_DAMAGED = (pa.ArrowException, OSError, ValueError, MemoryError, OverflowError)
+_DAMAGED = (pa.ArrowException, OSError, ValueError, KeyError, MemoryError, OverflowError)
 
 
 def write_table(table: pa.Table, path: Path) -> None:
