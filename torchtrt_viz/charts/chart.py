@@ -47,7 +47,8 @@ class Part:
 class Bar:
     """A bar: label, value as it is written, pieces from left to right.
 
-    ``name`` is that of the spans that it stands for; empty: they cannot be found by a name.
+    ``name`` is that of the spans that it stands for; empty: they cannot be found by a name. ``row`` is that
+    of the one span of the trace that it stands for, where it is one.
     """
 
     label: str
@@ -55,6 +56,7 @@ class Bar:
     parts: tuple[Part, ...]
     says: str = ""
     name: str = ""
+    row: int | None = None
 
 
 @dataclass(frozen=True)

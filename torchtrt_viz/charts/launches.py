@@ -86,12 +86,17 @@ def longest_delays(trace: TraceData, *, top: int = 15) -> Chart:
         first = row.launched_by if pd.isna(row.operator) else row.operator
         parts = (Part(0, float(row.queued_ns), says),)
         own = "" if pd.isna(row.name) else str(row.name)
-        bars.append(Bar(f"{first} → {name}", duration(row.queued_ns), parts, says, own))
+        bars.append(Bar(f"{first} → {name}", duration(row.queued_ns), parts, says, own, int(row.row)))
     words = ""
     if bars:
         first = shown.iloc[0]
         by = first["launched_by"] if pd.isna(first["operator"]) else first["operator"]
-        words = f"The longest wait is {duration(first['queued_ns'])}, of work that {by} launched."
+        what = (
+            f"a graph of {first['pieces']:,} pieces"
+            if pd.isna(first["name"])
+            else kernel_label(first["name"])
+        )
+        words = f"The longest wait is {duration(first['queued_ns'])}, of {what}, which {by} launched."
     return Chart(
         "longest_delays",
         "Longest launch delay of each kernel",

@@ -14,6 +14,8 @@ _REFORMAT = re.compile(
 )
 _TORCHTRT = re.compile(r"\[(\w+)\]-\[[^\[\]]*\]-\[/?([^\[\]]+)\]")
 """Type, operator and module path, as Torch-TensorRT names layers."""
+_APART = re.compile(r"\[layer_0*(\d+)_[^\[\]]*\]\s*$")
+"""What tells layers of one path apart."""
 _NUMBERS = {"two": 2, "four": 4, "eight": 8, "sixteen": 16, "thirty-two": 32}
 _WIDE = re.compile(r"\b(two|four|eight|sixteen|thirty-two) wide channel", re.I)
 _PREFIX = re.compile(r"^[0-9a-f]{12,}[-_](?=\w)")
@@ -64,7 +66,8 @@ def layer_label(name: object, module: object = None) -> str:
         return f"reformat {found[2]} → {other}" if "Input" in found[1] else f"{other} → reformat {found[2]}"
     parts = _TORCHTRT.match(text)
     if parts:
-        return f"{parts[2]} ({parts[1]})"
+        apart = _APART.search(text)
+        return f"{parts[2]}{f' #{apart[1]}' if apart else ''} ({parts[1]})"
     path = one_line(module) if isinstance(module, str) and module else ""
     if path and path.replace(".", "/") not in text and path not in text:
         return f"{path}: {text}"

@@ -71,8 +71,9 @@ def _bars(body: Bars) -> tuple[str, int]:
         y = at * _BAR
         hover = _title(bar.says) if bar.says else ""
         show = ""
-        if bar.name:
-            show = f' data-show="{escaped(json.dumps({"names": [bar.name]}))}"'
+        if bar.name or bar.row is not None:
+            wanted = {"names": [bar.name]} if bar.row is None else {"rows": [bar.row]}
+            show = f' data-show="{escaped(json.dumps(wanted))}"'
         label = shortened(bar.label, max(16, LONGEST_LABEL - len(bar.written)))
         out.append(
             f'<text{show} y="{y + 12}">{hover}{escaped(label)}</text>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet",),
     "xlsx": (".xlsx",),
     "markdown": (".md",),
+    "html": (".html",),
 }
 
 COLUMNS = (
@@ -77,7 +79,8 @@ class Percent(click.ParamType[float]):
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Also write the whole table (csv, parquet, xlsx, md); - writes it to standard output instead.",
+    help="Also write the whole table (csv, parquet, xlsx, md), or a page that says what changed (html); "
+    "- writes it to standard output instead.",
 )
 @click.option("--to", type=click.Choice(list(ENDINGS)), help="What -o writes; default: as it ends, or csv.")
 @json_option
@@ -122,15 +125,22 @@ def command(
     comparing = tv.compare_structure if structure else tv.compare
     table = comparing(traces[0], traces[1], min_change_pct=min_change)
     status, why = (by_structure.ending if structure else ending)(table, fail_on)
+    write: Callable[[Path], Path] = partial(write_table, table, name=name)
+    if to == "html" and not structure:
+        # slow to import: what draws pages
+        from torchtrt_viz.report.comparison.page import write_comparison
+
+        called = [Path(path).resolve().name for path in (before, after)]
+        write = partial(write_comparison, table, before=called[0], after=called[1])
     if asked is not None:
         facts = by_structure.facts(table) if structure else _facts(table)
         paths = (before, after)
-        return _evidence(name, paths, traces, table, min_change, (status, why), facts, output, asked)
+        return _evidence(name, paths, traces, table, min_change, (status, why), facts, (output, write), asked)
     if output == STDOUT:
-        write_to_stdout(ENDINGS[to][0], partial(write_table, table, name=name))
+        write_to_stdout(ENDINGS[to][0], write)
     else:
         if output is not None:
-            write_table(table, output, name=name)
+            write(output)
         if structure:
             by_structure.print_structure(table, everything=everything, limit=limit)
         else:
@@ -149,7 +159,7 @@ def _evidence(
     min_change: float,
     end: tuple[int, str],
     facts: dict[str, object],
-    output: Path | None,
+    written: tuple[Path | None, Callable[[Path], Path]],
     asked: Asked,
 ) -> Evidence:
     """Return the whole comparison, and what it comes to."""
@@ -161,10 +171,11 @@ def _evidence(
     expression = f"tv.analysis.{name}({', '.join(loads)}, min_change_pct={min_change!r})"
     found.tables = [sheet(name, table, "What changed", expression)]
     found.facts = {"why": why or None, **facts}
+    output, write = written
     if output == STDOUT:
         raise click.UsageError("--json takes standard output: name a file with -o")
     if output is not None:
-        found.wrote("table", write_table(table, output, name=name))
+        found.wrote("table", write(output))
     return found
 
 

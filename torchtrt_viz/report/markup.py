@@ -80,6 +80,8 @@ def _cell(column: Shown, row: int, searchable: bool, links: Sequence[str | None]
     if column.kind == "name" and searchable:
         button = f'<button class="name clip" type="button" data-name="{key}"{about}>{text}</button>'
         return f'<td class="t namecell">{button}</td>'
+    if column.kind == "name" and links is None:  # as wide, so that names are not broken at will
+        return f'<td class="t namecell"><span class="clip"{about}>{text}</span></td>'
     if links is None:
         if column.column in _KEYS:
             return f'<td class="t key"{about}>{text}</td>'

@@ -292,7 +292,9 @@ export class Timeline {
       if (!source.mark) throw new Error("rows of a widget are shown from Python: w.show(rows)");
       const some = source.mark({ rows, names });
       this.#search.markedElsewhere(some.length);
-      await this.#selection.selectRows(some);
+      // One event is told about as if it had been clicked: how it came about stands with it.
+      if (some.length === 1 && zoom) await this.#selection.goToRow(some[0]);
+      else await this.#selection.selectRows(some);
     } else if (timed) this.#selection.setBox(t0, t1, this.rows.laneRows);
     if (!zoom) return;
     const extent = timed ? { t0, t1 } : query === undefined ? this.#selection.extent : null;
