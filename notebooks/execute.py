@@ -31,7 +31,7 @@ LARGEST = 1_500_000
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _KEPT = re.compile(r"tv-kept-[0-9a-f]{32}")
 _PLACE = re.compile(r"""(?<![\w.:/~-])/(?:home|root|tmp|work|builds|Users|private|var/folders)/[^\s"'<>)]*""")
-_CLOCK = re.compile(r"\b20\d\d-\d\d-\d\d[ T]\d\d:\d\d")
+_CLOCK = re.compile(r"\b20\d\d(?:-\d\d-\d\d[ T]\d\d:\d\d|\d{4}-\d{6}\b)")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]{6,}")
 
 
@@ -66,6 +66,8 @@ def _stays(output: nbformat.NotebookNode) -> bool:
     if output.output_type == "stream":
         return bool(output.name == "stdout")
     data = output.get("data", {})
+    if "<progress" in data.get("text/html", ""):  # of a load that took its time on this machine
+        return False
     return output.output_type == "error" or (_WIDGET not in data and any(data.values()))
 
 

@@ -33,10 +33,13 @@ class _Line:
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
+        self._over = False  # a session reads its ranks when asked, after its load: nobody would end the line
         self._bar: Any = None
         self._task: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
+        if self._over:
+            return
         if self._bar is None:
             if time.monotonic() - self._begin < _QUIET_SECONDS:
                 return
@@ -64,6 +67,7 @@ class _Line:
         self._bar.update(self._task, completed=done, total=total)
 
     def close(self) -> None:
+        self._over = True
         if self._bar is not None:
             self._bar.stop()
 
@@ -73,11 +77,12 @@ class _Cell:
 
     def __init__(self) -> None:
         self._begin = self._last = time.monotonic()
+        self._over = False  # as above
         self._handle: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
         now = time.monotonic()
-        if now - self._begin < _QUIET_SECONDS or now - self._last < _BETWEEN_SECONDS:
+        if self._over or now - self._begin < _QUIET_SECONDS or now - self._last < _BETWEEN_SECONDS:
             return
         self._last = now
         words = f"loading: {done / 1e6:,.0f} MB" + ("" if total is None else f" of {total / 1e6:,.0f} MB")
@@ -91,6 +96,7 @@ class _Cell:
             self._handle.update(bundle, raw=True)
 
     def close(self) -> None:
+        self._over = True
         if self._handle is not None:
             self._handle.update({"text/plain": ""}, raw=True)
 
