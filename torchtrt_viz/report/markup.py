@@ -16,6 +16,7 @@ __all__ = ["escape", "facts", "table"]
 
 # Columns of ids: broken over lines, they could not be read.
 _LONG = 40  # characters of a cell
+_ENGINES = frozenset({"engine", "delegate"})
 _KEYS = frozenset({"session", "role", "instance", "host", "request", "transfer", "file"})
 
 
@@ -83,6 +84,8 @@ def _cell(column: Shown, row: int, searchable: bool, links: Sequence[str | None]
     if column.kind == "name" and links is None:  # as wide, so that names are not broken at will
         return f'<td class="t namecell"><span class="clip"{about}>{text}</span></td>'
     if links is None:
+        if column.column in _ENGINES:  # the same in many rows: a line each, the whole name in the tooltip
+            return f'<td class="t key engine" title="{key}">{text}</td>'
         if column.column in _KEYS:
             return f'<td class="t key"{about}>{text}</td>'
         if len(text) > _LONG:  # else one row could be as high as a page

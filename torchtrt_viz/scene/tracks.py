@@ -205,6 +205,8 @@ def _mark_idle(tracks: Sequence[Track]) -> set[str]:
         most = max((track.busy_ns for track in mine), default=0)
         quiet = [track for track in mine if track.busy_ns < _IDLE * most]
         found |= {track.id for track in quiet}
+        # what is modeled repeats work of other tracks: it is in no sum, and still worth a look
+        quiet = [track for track in quiet if "modeled" not in {lane.role for lane in track.lanes}]
         if sum(len(track.lanes) for track in quiet) > 1:
             for track in quiet:
                 track.idle = True

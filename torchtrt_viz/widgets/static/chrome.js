@@ -212,7 +212,7 @@ export class Labels {
             { class: `tv-label tv-grouplabel tv-in-${row.section}`, style, title: clean(row.group) },
             button(row.folded ? "▸" : "▾", row.folded ? "unfold the group (O)" : "fold the group (O)", () => rows.toggle("folded", row.id), { class: "tv-caret" }),
             element("span", { class: "tv-text" }, clean(row.group || "other")),
-            row.folded ? element("span", { class: "tv-note" }, `${row.size} tracks`) : null,
+            row.folded ? element("span", { class: "tv-note" }, row.size === 1 ? "1 track" : `${row.size} tracks`) : null,
           ),
         );
       } else if (row.type === "lane") {
