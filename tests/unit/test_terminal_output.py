@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
+import pandas as pd
 import pytest
 from timeline_traces import model_trace
 from trace_builder import Builder
@@ -81,6 +82,16 @@ def test_wide_shortens_nothing(columns, capsys):
     assert "no room for" not in out
     for column in ("GPU median", "launch rows"):
         assert column.split()[-1] in out
+
+
+def test_a_narrow_terminal_has_readable_names_and_a_wide_table_the_keys():
+    key = "e272145ec3b011fb-forward-0"
+    name = "[BMM]-[aten_ops.bmm.default]-[/attention/bmm] [layer_0020_delegate]"
+    frame = pd.DataFrame({"engine": [key], "name": [name], "total_ns": [5]})
+    narrow, wide = (fitted(frame, width, table="layers") for width in (80, None))
+    assert narrow.rows[0].split() == ["forward-0", "attention/bmm", "#20", "5", "ns"]
+    assert key in wide.rows[0]
+    assert name in wide.rows[0]
 
 
 def test_columns_says_how_wide_a_pipe_is(columns, capsys):

@@ -247,3 +247,21 @@ def test_one_thread_has_one_group_whoever_recorded_it_and_recorders_stand_apart(
     assert {track.group for label, track in tracks.items() if not track.recording} == {"python 42"}
     assert {label for label, track in tracks.items() if track.recording} == {"PyTorch Profiler", "no thread"}
     assert {label for label, track in tracks.items() if track.idle} == {"thread 8", "thread 9"}
+
+
+def test_what_is_modeled_is_not_idle():
+    b = Builder()
+    stream = b.track("stream 2", "stream", "gpu", device=0)
+    ops = b.track("ops, stream 2", "stream", "gpu", device=0)
+    rare = b.track("stream 9", "stream", "gpu", device=0)
+    for at in range(3):
+        b.span("gemm", 10_000 * at, 9_000, stream, "kernel", domain="gpu")
+        b.span("dot_general", 10_000 * at, 9_000, ops, "operator", domain="gpu", timing="modeled")
+        b.span("jit_step", 10_000 * at, 9_500, ops, "annotation", domain="gpu", timing="modeled")
+    b.span("memset", 500, 1, rare, "memset", domain="gpu")
+    b.span("memset", 500, 1, rare, "memset", domain="gpu")
+    tracks = {track.label: track for track in Scene.of(b.build()).tracks}
+    assert list(tracks)[0] == "stream 2"
+    assert not tracks["stream 2"].idle
+    assert not tracks["ops, stream 2"].idle, "its work is that of the stream, told again"
+    assert tracks["stream 9"].idle

@@ -61,8 +61,12 @@ def fitted(
     columns
         Columns in the order of their worth, where the registry does not list the table.
     """
-    shown = show(frame, table)
+    # where there is little room, a hash would take that of the words; all of the width keeps keys to copy
+    shown = show(frame, table, readable=width is not None)
     cells = [[one_line(text) for text in column.texts] for column in shown]
+    for number, column in enumerate(shown):
+        if column.keys is not None and column.column != "name":  # an engine, without what it covers
+            cells[number] = [text.partition(" (")[0] for text in cells[number]]
     needs = [max([_title_width(c.title), *map(len, texts)]) for c, texts in zip(shown, cells, strict=True)]
     if width is None:
         kept, widths = set(range(len(shown))), needs
