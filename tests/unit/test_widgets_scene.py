@@ -261,7 +261,7 @@ def test_what_is_modeled_is_not_idle():
     b.span("memset", 500, 1, rare, "memset", domain="gpu")
     b.span("memset", 500, 1, rare, "memset", domain="gpu")
     tracks = {track.label: track for track in Scene.of(b.build()).tracks}
-    assert list(tracks)[0] == "stream 2"
+    assert next(iter(tracks)) == "stream 2"
     assert not tracks["stream 2"].idle
     assert not tracks["ops, stream 2"].idle, "its work is that of the stream, told again"
     assert tracks["stream 9"].idle
