@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from html import unescape
 
 import pandas as pd
 import pytest
@@ -81,6 +82,14 @@ def test_questions_are_a_frame_that_shows_short_answers(trace) -> None:
     assert "Phases of delegate calls" in markup
     assert not re.search(r"<(script|style|svg|button)", markup)
     assert repr(table).startswith("1. Which TensorRT and other delegate regions ran?")
+
+
+def test_a_finding_stands_apart_from_its_number_where_styles_are_taken_away(trace) -> None:
+    verdict = trace.verdict()
+    text = re.sub(r"<[^>]+>", "", verdict._repr_html_())
+    assert len(verdict) > 0
+    for row in verdict.itertuples():
+        assert f"{row.number}. {row.finding}" in unescape(text)
 
 
 def test_names_from_files_are_text() -> None:

@@ -98,8 +98,8 @@ def static_verdict(words: VerdictWords) -> str:
         place = f" ({escape(finding.place)})" if finding.place else ""
         parts.append(
             '<div style="margin:6px 0 0 0;padding-left:22px;text-indent:-22px;max-width:960px">'
-            f'<span style="display:inline-block;width:22px;text-indent:0">{number}</span>'
-            f"<b>{escape(finding.head)}</b>"
+            f'<span style="display:inline-block;width:18px;text-indent:0">{number}.</span> '
+            f"<b>{escape(finding.head)}</b>"  # apart without styles too: "3" and "55 %" are not 355 %
             f'<div style="text-indent:0">{escape(finding.evidence)}</div>'
             f'<div style="text-indent:0;opacity:0.8">{escape(finding.saving)}</div>'
             '<div style="text-indent:0;opacity:0.8;font-family:monospace;font-size:11px;'
