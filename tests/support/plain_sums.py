@@ -40,7 +40,10 @@ class Recorded:
         threads = self._threads(trace)
         columns = ("kind", "domain", "timing", "track", "start_ns", "dur_ns")
         rows = [trace.spans[name].astype(object).to_list() for name in columns]
+        totals = 0  # of work of which only sums are known, as Proton's trees have it
         for kind, domain, timing, track, start, dur in zip(*rows, strict=True):
+            if timing == "aggregate" and domain == "gpu" and kind in WORK:
+                totals += int(dur)
             if timing != "measured":
                 continue
             when = (int(start), int(start) + int(dur))
@@ -52,6 +55,8 @@ class Recorded:
                 self.work_ns += int(dur)
             elif domain == "gpu" and kind in ("phase", "layer"):
                 self.engine[track].append(when)
+        if not self.queues:  # nothing finer was recorded: the sums stand for the work
+            self.work_ns = totals
 
     @staticmethod
     def _threads(trace: TraceData) -> list[Any]:

@@ -106,8 +106,8 @@ class Args:
         give = getattr(self._source, "texts", None)
         if give is None:
             return None
-        codes, texts = give(np.asarray(rows, dtype=np.int64))
-        return codes, texts
+        told: tuple[np.ndarray, list[str]] | None = give(np.asarray(rows, dtype=np.int64))
+        return told
 
     def frame(
         self, rows: Iterable[int] | np.ndarray | None = None, keys: Sequence[str] | None = None

@@ -53,7 +53,7 @@ def leading_delegate(trace: TraceData) -> Iterator[Finding]:
     lead = leader(part, took, filled(trace.spans["iteration"])[rows], len(names))
     if not lead.certain:
         return
-    words = _names(trace)[str(row["delegate"])]
+    words = _names(trace).get(str(row["delegate"]), str(row["delegate"]))  # some are known by name alone
     inside = phases(trace)
     inside = inside[inside["delegate"] == row["delegate"]].sort_values("total_ns", ascending=False)
     mine = rows[calls.instance[rows] == row["delegate"]]
