@@ -142,9 +142,9 @@ def test_why_the_gpu_idles(newcomer, gpu_trace):
     assert late > 0.999 * idle
 
     one = newcomer("gpu", report(gpu_trace))
+    said = one.reads("#verdict li.finding")
     one.press("^show$", "#verdict")
     one.visit.settle()
-    said = one.reads("#verdict li.finding")
     assert f"GPU 0 idle {idle / 1e9:.3g} s, {100 * late / idle:.3g} % of it waiting for the host" in said
     if one.keys:  # the focus is past the list of sections
         return
@@ -229,5 +229,9 @@ def test_which_rank_is_late(newcomer, tmp_path):
 
     one = newcomer("session", lambda path: tv.load(_session(tmp_path)).to_html(path))
     assert f"for rank {LATE}" in one.reads("#findings li.finding b")
+    if not one.keys:  # the page goes to the timeline: the focus stays where it was
+        one.press("^show$", "#findings")
+        one.visit.settle()
+        assert one.reads(".tv-matches") == f"{5 * RANKS} highlighted", "each rank's part in each collective"
     one.press("^table$", "#findings")
     assert f"rank {LATE} cost most: {waited_us / 1e3:.4g} ms" in one.reads("#stragglers h3 + .note")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
     from torchtrt_viz.analysis.session.rank_overview import Overview
     from torchtrt_viz.model.session_data import SessionData
+    from torchtrt_viz.report.verdict.words import FindingWords
+    from torchtrt_viz.scene.scene import Scene
 
 __all__ = ["SECTIONS", "session_page", "write_session_html"]
 
@@ -89,15 +92,21 @@ def session_page(
     heading = title or session_name(session)
     sections: list[tuple[str, str, str]] = []
     if made is not None:
-        sections += [
-            ("findings", "Verdict", _findings(made)),
-            ("ranks", "Ranks", _ranks(session, made, max_rows, path)),
-        ]
         if rows is None:
             rows = choose_rows(session, made.stragglers, timelines)
-        sections.append(
-            ("timeline", "Timeline", _timeline(session, rows, ranks, timelines, align, max_spans, height))
+        scene, placed = session_scene(session, rows, align) if rows else (None, "")
+        drawn = (
+            ""
+            if scene is None
+            else _timeline(
+                session, scene, placed, ranks is None and len(rows) >= timelines, max_spans, height
+            )
         )
+        sections += [
+            ("findings", "Verdict", _findings(made, scene)),
+            ("ranks", "Ranks", _ranks(session, made, max_rows, path)),
+            ("timeline", "Timeline", drawn),
+        ]
         for name, frame in _frames(made).items():
             if len(frame):
                 section = SECTIONS[name]
@@ -239,9 +248,23 @@ def _warnings(session: SessionData) -> str:
     )
 
 
-def _findings(made: Overview) -> str:
+def _findings(made: Overview, scene: Scene | None) -> str:
     words = session_words(made)
-    return verdict_markup(words, [None] * len(words.findings), "findings")
+    drawn = set() if scene is None else set(scene.names)
+    return verdict_markup(words, [_request(made, finding, drawn) for finding in words.findings], "findings")
+
+
+def _request(made: Overview, finding: FindingWords, drawn: set[str]) -> str | None:
+    """Return what the timeline marks for a finding, in JSON: collectives, or the operator; None: nothing."""
+    names: list[str] = []
+    if finding.table == "stragglers" and len(made.collectives):
+        names = [str(name) for name in made.collectives["name"].dropna().unique()]
+    elif finding.table == "operators":
+        names = [
+            str(name) for name in made.operators["name"].unique() if finding.head.startswith(f"{name} lies ")
+        ]
+    names = [name for name in names if name in drawn]
+    return json.dumps({"names": names}, separators=(",", ":")) if names else None
 
 
 def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | PathLike[str] | None) -> str:
@@ -280,26 +303,16 @@ def _ranks(session: SessionData, made: Overview, max_rows: int, page: str | Path
 
 def _timeline(
     session: SessionData,
-    rows: Sequence[int],
-    asked: Sequence[int] | None,
-    limit: int,
-    align: Align,
+    scene: Scene,
+    note: str,
+    chosen: bool,
     max_spans: int,
     height: int | None,
 ) -> str:
-    if not rows:
-        return ""
-    scene, note = session_scene(session, rows, align)
-    if scene is None:
-        return ""
     data = payload(scene, max_spans=max_spans)
     whole, shown = len(session), len(scene.parts)
     which = f"{shown:,} of {whole:,} recordings" if shown < whole else f"all {whole:,} recordings"
-    how = (
-        ""
-        if asked is not None or len(rows) < limit or shown == whole
-        else ": of every role the slowest and the fastest"
-    )
+    how = "" if not chosen or shown == whole else ": of every role the slowest and the fastest"
     told = f"Shows {which}{how}. {note[:1].upper()}{note[1:]}{'.' if note else ''}"
     return timeline(data.text, data.left_out, height, told)
 
