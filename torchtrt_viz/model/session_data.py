@@ -549,6 +549,13 @@ world_size
         ------
         TorchTrtVizError
             When no rank can be read.
+
+        Examples
+        --------
+        >>> from torchtrt_viz.analysis.session.rank_steps import trace_steps
+        >>> read, (steps,), missing = session.rank_frames([(trace_steps, {})])
+        >>> len(read) == len(steps), missing
+        (True, [])
         """
         rows = self._readable() if rows is None else list(rows)
         if self.engine == "dask":
