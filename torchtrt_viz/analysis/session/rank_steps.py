@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from torchtrt_viz.analysis.columns.sessions import COLLECTIVES, STEPS, STRAGGLERS
+from torchtrt_viz.analysis.core.step_names import COUNTED, NUMBER, kind_in_mark, kind_in_name
 from torchtrt_viz.model.frame_docs import returns
 
 if TYPE_CHECKING:
@@ -36,13 +37,6 @@ _PHASE = re.compile(r"(?:prefill|decode)\[")
 _COLLECTIVE = ("gloo:", "nccl:", "ucc:", "mpi:", "xccl:")
 _POINT_TO_POINT = re.compile(r":i?(?:send|recv)(?:_any_source)?$|SendRecv|(?:^|_)(?:send|recv)_?$")
 _NUMBER = re.compile(r"#(\d+)$")
-#: The range that this package puts around an engine's step, and the marks inside it.
-_COUNTED = re.compile(r"engine_step\[step=\d+")
-_ENGINE_NUMBER = re.compile(r"\[step=(\d+)")
-_MARK = re.compile(r"engine_step_(?:kind\[kind=([^\] ]+)\]|idle$)")
-_SAID = re.compile(r"\bkind=([^\] ]+)")
-_VLLM = re.compile(r"execute(?:_\d+)?_context_(\d+)\(.*?\)_generation_(\d+)\(")
-_SGLANG = re.compile(r"step\[([A-Za-z]+)")
 _RANK = ["session", "rank", "role", "instance", "host"]
 
 
@@ -61,7 +55,7 @@ def trace_steps(trace: TraceData) -> pd.DataFrame:
     spans = trace.measured
     spans = spans[spans["domain"] == "host"]
     steps = _counted_steps(spans)
-    number = _ENGINE_NUMBER
+    number = NUMBER
     if steps.empty:
         number = _NUMBER
         steps = spans[spans["kind"] == "step"]
@@ -76,7 +70,7 @@ def trace_steps(trace: TraceData) -> pd.DataFrame:
     counted = bool(numbers) and all(n is not None for n in numbers)
     step = [int(n[1]) for n in numbers if n is not None] if counted else list(range(len(steps)))
     said = steps["_kind"].tolist() if "_kind" in steps else [None] * len(steps)
-    kinds = [one or _kind_of(str(n)) for one, n in zip(said, name, strict=True)]
+    kinds = [one or kind_in_name(str(n)) for one, n in zip(said, name, strict=True)]
     table = pd.DataFrame(
         {
             "step": np.asarray(step, dtype=np.int64),
@@ -99,9 +93,9 @@ def _counted_steps(spans: pd.DataFrame) -> pd.DataFrame:
     A step that found nothing to do has a mark as well, and is left out.
     """
     names = spans["name"].cat.categories
-    counted = [n for n in names if _COUNTED.match(str(n))]
+    counted = [n for n in names if COUNTED.match(str(n))]
     steps = spans[spans["name"].isin(counted) & (spans["kind"] == "annotation")]
-    marks = spans[spans["name"].isin([n for n in names if _MARK.match(str(n))])]
+    marks = spans[spans["name"].isin([n for n in names if kind_in_mark(str(n))])]
     if steps.empty:
         return steps
     steps = steps.sort_values(["track", "start_ns"], kind="stable")
@@ -118,29 +112,12 @@ def _counted_steps(spans: pd.DataFrame) -> pd.DataFrame:
         for mark, when, row in zip(inside["name"].astype(str), at, place, strict=True):
             if row < 0 or when > end[row]:
                 continue
-            found = _MARK.match(mark)
-            if found is not None and found[1] is not None:
-                kinds[mine[row]] = found[1]
-            else:
+            kind = kind_in_mark(mark)
+            if kind == "idle":
                 idle[mine[row]] = True
+            else:
+                kinds[mine[row]] = kind
     return steps.assign(_kind=pd.Series(kinds, index=steps.index, dtype=object))[~idle]
-
-
-def _kind_of(name: str) -> str | None:
-    """Return what a step does by the name that its engine gives it: this package's, vLLM's or SGLang's."""
-    if found := _SAID.search(name):
-        return found[1]
-    if found := _VLLM.match(name):
-        context, generation = int(found[1]), int(found[2])
-        if context and generation:
-            return "mixed"
-        return "prefill" if context else "decode" if generation else "idle"
-    if found := _SGLANG.match(name):
-        word = found[1].lower()
-        return {"extend": "prefill"}.get(word, word)
-    if name.startswith("prefill"):
-        return "prefill"
-    return "decode" if name.startswith("decode") else None
 
 
 @returns(STEPS)

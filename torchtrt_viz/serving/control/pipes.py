@@ -57,10 +57,12 @@ class PipeWorker:
         self._outgoing: deque[Any] = deque()
         self._broken = False
         self._closing = False
+        self._wake_writer: Callable[[], None] = lambda: None  # the worker says hello before it begins
         if not profiler.mailbox.owned:
             profiler.mailbox.own()
         self.worker = ProfileWorker(profiler, self._put)
         self._writer = ControlThread("torchtrt_viz-pipe-writer", self._write, self._lose)
+        self._wake_writer = self._writer.wake
         self._reader = ControlThread("torchtrt_viz-pipe-reader", self._read, self._lose)
         self._control = ControlThread("torchtrt_viz-pipe-control", self._serve, self._lose)
 
@@ -111,9 +113,7 @@ class PipeWorker:
         if self._broken:
             raise BrokenPipeError("the other end of the pipe is gone")
         self._outgoing.append(sent)
-        writer = getattr(self, "_writer", None)
-        if writer is not None:
-            writer.wake()
+        self._wake_writer()
 
     def _write(self) -> float | None:
         while self._outgoing:

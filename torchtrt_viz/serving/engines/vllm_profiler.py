@@ -11,6 +11,7 @@ import re
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from torchtrt_viz.analysis.core.step_names import kind_in_name
 from torchtrt_viz.serving.artifacts.session_folder import new_session_id
 from torchtrt_viz.serving.contract.config import ProfileConfig
 from torchtrt_viz.serving.contract.identity import RankIdentity
@@ -25,8 +26,6 @@ _STACKS = "TORCHTRT_VIZ_VLLM_STACKS"
 _SESSION = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.)?\d{8}-\d{6}-[0-9a-f]{8}")
 #: The end of a worker's name: where it stands in each group, then its rank.
 _WORKER = re.compile(r"(?:^|_)((?:[a-z]+\d+_)*)rank(\d+)$")
-#: vLLM's own name of a step: requests (and tokens) in their prompt, and generating.
-_STEP = re.compile(r"execute(?:_\d+)?_context_(\d+)\(.*?\)_generation_(\d+)\(")
 _LONGEST_PREFIX = 90
 _EXIT_S = 3.0  # vLLM kills a worker that takes longer than some seconds to end
 
@@ -87,7 +86,7 @@ def step(self: Any) -> bool:
 
 def annotate(self: Any, name: str) -> AbstractContextManager[Any]:
     """Return vLLM's range around a step, inside one that tells the step's number and kind."""
-    return nullcontext() if _profiler is None else _profiler.profiler.annotate_step(name, _kind(name))
+    return nullcontext() if _profiler is None else _profiler.profiler.annotate_step(name, kind_in_name(name))
 
 
 def shutdown(self: Any) -> None:
@@ -96,16 +95,6 @@ def shutdown(self: Any) -> None:
         _log.warning(
             "torchtrt_viz: archives are not finished; torchtrt_viz.serving.recover(folder) completes them"
         )
-
-
-def _kind(name: str) -> str | None:
-    found = _STEP.match(name)
-    if found is None:
-        return None
-    context, generation = int(found[1]), int(found[2])
-    if context and generation:
-        return "mixed"
-    return "prefill" if context else "decode" if generation else "idle"
 
 
 def _starts(self: Any) -> int:

@@ -18,8 +18,6 @@ __all__ = [
     "annotation_name",
     "asynchronous_danger",
     "open_range",
-    "step_mark",
-    "step_name",
     "unrecorded",
 ]
 
@@ -68,24 +66,6 @@ def annotation_name(
     if tokens is not None:
         items.append(f"tokens={int(tokens)}")
     return f"{phase}[{' '.join(items)}]" if items else phase
-
-
-def step_name(number: int, kind: str | None = None) -> str:
-    """Make the name of an engine step's range.
-
-    Parameters
-    ----------
-    number
-        Counted from 0 in the session.
-    kind
-        What the step does: prefill, decode, mixed, or what the engine calls it.
-    """
-    return f"engine_step[step={number}" + (f" kind={_safe(kind)}]" if kind else "]")
-
-
-def step_mark(kind: str | None) -> str:
-    """Make the name of the mark at a step's end: its kind, or (None) that it found nothing to do."""
-    return "engine_step_idle" if kind is None else f"engine_step_kind[kind={_safe(kind)}]"
 
 
 # Ranges whose session ended while they were open and that were left during a later one; see `PhaseRange`.

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from torchtrt_viz.analysis.core.step_names import step_mark, step_name
 from torchtrt_viz.errors import TorchTrtVizError
 from torchtrt_viz.runtime.torch_profiler import mark, warm_up
 from torchtrt_viz.serving.artifacts.pipeline import ArtifactPipeline, OnStage
@@ -22,7 +23,7 @@ from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.mailbox import Mailbox
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
-from torchtrt_viz.serving.rank.annotations import PhaseRange, open_range, step_mark, step_name
+from torchtrt_viz.serving.rank.annotations import PhaseRange, open_range
 from torchtrt_viz.serving.rank.first_stage import FirstStage, first_stage
 from torchtrt_viz.serving.rank.recording import Recording
 from torchtrt_viz.serving.rank.torch_recording import resolve_activities
