@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from torchtrt_viz.cli.json_mode import Asked, json_option
-from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
+from torchtrt_viz.cli.output import console, heading
 from torchtrt_viz.cli.streams import say
+from torchtrt_viz.cli.trace_tables import print_trace
 from torchtrt_viz.evidence.envelope import Evidence
 from torchtrt_viz.evidence.expressions import loading
 from torchtrt_viz.evidence.sheets import trace_sheets
@@ -49,7 +50,6 @@ def command(output: Path, runs: int, level: str, asked: Asked | None) -> Evidenc
     result = run_demo(output, runs=runs, level=level)
     trace = result.trace
     say(f"outputs equal eager PyTorch to {result.max_error:.1e}")
-    print_warnings(trace.meta["warnings"])
     written = dict(result.files)
     operators = trace.operators()
     write_table(operators, output / "operators.csv")
@@ -65,23 +65,11 @@ def command(output: Path, runs: int, level: str, asked: Asked | None) -> Evidenc
         found = Evidence("demo", asked.arguments, [source_of(trace, expression)])
         for what, path in written.items():
             found.wrote(what, path)
-        names = ("summary", "operators", "delegates", "phases", "layers", "questions")
-        found.tables = trace_sheets(trace, expression, names)
+        found.tables = trace_sheets(trace, expression)
         found.facts = {"max_error_against_eager": result.max_error}
         found.warnings = warnings_of(trace)
         return found
-    heading("What the capture holds")
-    print_frame(trace.summary(), table="summary")
-    heading("Operators (host time, self time first)")
-    print_frame(operators, limit=12, table="operators")
-    heading("Delegates")
-    print_frame(trace.delegates(), table="delegates")
-    heading("Phases of TensorRTBackend calls (host time; the enqueue is launch overhead)")
-    print_frame(trace.phases(), limit=30, table="phases")
-    heading("Layers")
-    print_frame(trace.layers(), limit=12, table="layers")
-    heading("The six questions")
-    print_questions(trace.questions())
+    print_trace(trace, limit=12)
     heading("Written")
     for what, path in written.items():
         console().print(f"  {what:<10} {path}", markup=False, highlight=False)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from torchtrt_viz.analysis.catalogue import TABLES
 from torchtrt_viz.aot.package import load_package
 from torchtrt_viz.capture.columns import CAPTURE_SUMMARY
 from torchtrt_viz.capture.options import options_table
 from torchtrt_viz.cli.json_mode import Asked, json_option
-from torchtrt_viz.cli.output import console, heading, print_frame, print_questions, print_warnings
+from torchtrt_viz.cli.output import console, heading, print_frame
 from torchtrt_viz.cli.streams import say
+from torchtrt_viz.cli.trace_tables import print_trace
 from torchtrt_viz.errors import CaptureError, OptionError
 from torchtrt_viz.evidence.envelope import Evidence, Sheet
 from torchtrt_viz.evidence.expressions import loading
@@ -124,8 +124,7 @@ def _evidence(capture: Capture, output: Path | None, force: bool, asked: Asked) 
     found.warnings = warnings_of(trace)
     summary = capture.summary()
     found.tables = [Sheet("capture.summary", summary, CAPTURE_SUMMARY, "The capture")]
-    names = [name for name in ("operators", "delegates", "phases", "layers") if len(TABLES[name](trace))]
-    found.tables += trace_sheets(trace, expression, [*names, "questions"])
+    found.tables += trace_sheets(trace, expression)
     if kept is None:
         found.tables = [replace(table, expression=None) for table in found.tables]
         found.sources[0]["expression"] = None
@@ -135,17 +134,9 @@ def _evidence(capture: Capture, output: Path | None, force: bool, asked: Asked) 
 
 
 def _show(capture: Capture) -> None:
-    trace = capture.trace
-    print_warnings(trace.meta["warnings"])
     heading("The capture")
     print_frame(capture.summary(), limit=None, columns=("item", "value", "unit", "note"))
-    for name in ("operators", "delegates", "phases", "layers"):
-        frame = TABLES[name](trace)
-        if len(frame):
-            heading(TABLES[name].title)
-            print_frame(frame, table=name, limit=12)
-    heading("The six questions")
-    print_questions(trace.questions())
+    print_trace(capture.trace, limit=12)
 
 
 def _pte(path: Path, method: str | None, files: tuple[Path, ...]) -> Callable[[], object]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 from click.core import ParameterSource
 
@@ -16,21 +14,16 @@ from torchtrt_viz.cli.output import (
     console,
     heading,
     print_frame,
-    print_questions,
-    print_text,
     print_warnings,
 )
 from torchtrt_viz.cli.rank_progress import reading_ranks
 from torchtrt_viz.cli.streams import say
+from torchtrt_viz.cli.trace_tables import print_trace
 from torchtrt_viz.evidence.envelope import Evidence
 from torchtrt_viz.evidence.expressions import loading
-from torchtrt_viz.evidence.sheets import EVENT_FRAMES, session_sheets, table_of, title_of, trace_sheets
+from torchtrt_viz.evidence.sheets import EVENT_FRAMES, session_sheets, trace_sheets
 from torchtrt_viz.evidence.sources import source_of, warnings_of
 from torchtrt_viz.report.columns import one_line
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 TABLES = shown_in("terminal")
 """The tables of a trace that the terminal shows."""
@@ -96,7 +89,7 @@ def command(
         if not tables:
             return None
     if isinstance(loaded, Trace):
-        _show_trace(loaded, tables, limit, wide)
+        print_trace(loaded, _chosen(tables), limit=limit, wide=wide)
     else:
         _show_session(loaded, tables, limit, wide)
     return None
@@ -108,33 +101,6 @@ def _show_timeline(loaded: tv.Trace | tv.Session) -> None:
     from torchtrt_viz.scene.scene import Scene
 
     say(text_timeline(Scene.of(loaded), width=console().width))
-
-
-def _show_trace(trace: tv.Trace, tables: tuple[str, ...], limit: int, wide: bool) -> None:
-    chosen = _chosen(tables)
-    print_warnings(trace.meta["warnings"])
-    # slow to import: it needs pandas
-    from torchtrt_viz.cli.verdict import print_verdict, tables_behind
-
-    if not chosen or "verdict" in chosen:
-        print_verdict(trace)
-    for name in chosen or tables_behind(trace):
-        if name == "verdict":
-            continue
-        frame = table_of(trace, name)
-        if len(frame) == 0:
-            if tables:
-                heading(f"{name}: nothing of it was recorded")
-            continue
-        heading(f"{name}: {title_of(name)}")
-        if name == "questions":
-            print_questions(frame)
-        elif name == "explain":
-            _print_findings(frame)
-        else:
-            print_frame(frame, table=name, limit=None if name == "summary" else limit, wide=wide)
-            if frame.attrs.get("coverage"):
-                print_text(frame.attrs["coverage"])
 
 
 def _show_session(session: tv.Session, tables: tuple[str, ...], limit: int, wide: bool) -> None:
@@ -180,8 +146,3 @@ def _over_ranks(tables: tuple[str, ...]) -> tuple[str, ...]:
             f"{', '.join(['explain', *SESSION_TABLES])}"
         )
     return tables
-
-
-def _print_findings(frame: pd.DataFrame) -> None:
-    for text in frame["finding"]:
-        print_text(text, "- ", "  ")

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -195,7 +196,7 @@ def _describe_clock(sidecar: Sidecar | None, clock: Clock) -> str:
     return (
         "nanoseconds since the ExecuTorch runtime was initialised "
         f"(ticks x {clock.numerator}/{clock.denominator}), placed in Unix time by the anchor in "
-        f"{sidecar.name}"
+        f"{PurePath(sidecar.name).name}"
     )
 
 
