@@ -12,7 +12,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from torchtrt_viz.errors import CaptureError
 from torchtrt_viz.formats.io.whole_file import fsync_folder, write_whole
@@ -92,7 +91,7 @@ class ArtifactPipeline:
         self.settings = settings
         self._on_change = on_change or (lambda job, status: None)
         self._on_stage = on_stage or (lambda stage, job: None)
-        self._queue: queue.SimpleQueue[Job | Callable[[], None] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._changed = threading.Condition()
         self._statuses: dict[str, ArtifactStatus] = {}
         self._jobs: dict[str, Job] = {}
@@ -111,15 +110,7 @@ class ArtifactPipeline:
             self._statuses[job.job_id] = status
             self._jobs[job.job_id] = job
             self._revise(job)
-        self._put(job)
-
-    def defer(self, function: Callable[[], None]) -> None:
-        """Call a function on the background thread, after everything that is queued."""
-        self._put(function)
-
-    def _put(self, item: Job | Callable[[], None]) -> None:
-        self.start()
-        self._queue.put(item)
+        self._queue.put(job)
 
     def start(self) -> None:
         """Start the background thread now, so that a later hand-over does not wait for it."""
@@ -234,10 +225,6 @@ class ArtifactPipeline:
             job = self._queue.get()
             if job is None:
                 return
-            if not isinstance(job, Job):
-                with suppress(Exception):  # who defers it keeps its errors
-                    job()
-                continue
             with self._changed:
                 status = self._statuses[job.job_id]
             try:

@@ -101,9 +101,18 @@ class ManifestFile:
             write_whole(self.path, document, durable=False)
 
     def change(
-        self, function: Callable[[Manifest], None], create: Callable[[], Manifest] | None = None
+        self,
+        function: Callable[[Manifest], None],
+        create: Callable[[], Manifest] | None = None,
+        *,
+        durable: bool = True,
     ) -> None:
         """Change the manifest that lies on disk; make one with ``create`` where there is none.
+
+        Parameters
+        ----------
+        durable
+            Survive a loss of power too, not the process alone.
 
         Raises
         ------
@@ -122,7 +131,7 @@ class ManifestFile:
                     return
                 manifest = create()
             function(manifest)
-            write_whole(self.path, manifest.to_json())
+            write_whole(self.path, manifest.to_json(), durable=durable)
 
 
 def new_manifest(session_id: str, mode: str, config: ProfileConfig, ranks: list[RankRecord]) -> Manifest:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import replace
 
 from torchtrt_viz.errors import OptionError
@@ -136,8 +135,9 @@ class SharedBook(SessionBook):
                 self.error = f"{self._file.path} could not be written: {error}"
 
     def _change(self, check: Callable[[Manifest], None]) -> None:
-        with self._guard:
-            mine = deepcopy(self.manifest)
+        with self._guard:  # records of cycles are replaced, never changed
+            ranks = [replace(record, cycles=list(record.cycles)) for record in self.manifest.ranks]
+            mine = replace(self.manifest, ranks=ranks)
 
         def merge(disk: Manifest) -> None:
             check(disk)
@@ -150,7 +150,7 @@ class SharedBook(SessionBook):
             disk.stopped_unix_ns = max(stops, default=None)
             settle(disk)
 
-        self._file.change(merge, lambda: replace(mine, ranks=[]))
+        self._file.change(merge, lambda: replace(mine, ranks=[]), durable=False)
 
     def _check(self, disk: Manifest) -> None:
         mine = self._identity

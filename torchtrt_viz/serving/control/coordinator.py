@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.serving.artifacts.manifest_writer import ManifestWriter
 from torchtrt_viz.serving.artifacts.session_folder import (
     ManifestFile,
     check_session_id,
@@ -23,7 +24,6 @@ from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.mailbox import Mailbox
 from torchtrt_viz.serving.contract.settings import Settings
 from torchtrt_viz.serving.contract.status import ArtifactStatus, CollectionStatus, ProfileStatus
-from torchtrt_viz.serving.control.manifest_writer import ManifestWriter
 from torchtrt_viz.serving.control.messages import REPLIES, Message, is_profile_message, message
 from torchtrt_viz.serving.control.worker_state import Member, SessionState, identity_in
 

@@ -10,9 +10,9 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.serving.contract.control_thread import ControlThread, end_thread
 from torchtrt_viz.serving.contract.identity import RankIdentity
 from torchtrt_viz.serving.contract.settings import Settings
-from torchtrt_viz.serving.control.control_thread import ControlThread, end_thread
 from torchtrt_viz.serving.control.coordinator import ProfileCoordinator
 from torchtrt_viz.serving.control.messages import Message, is_profile_message
 from torchtrt_viz.serving.control.worker import ProfileWorker

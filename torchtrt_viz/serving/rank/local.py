@@ -6,6 +6,7 @@ import atexit
 from typing import Any
 
 from torchtrt_viz.errors import OptionError
+from torchtrt_viz.serving.artifacts.manifest_writer import ManifestWriter
 from torchtrt_viz.serving.artifacts.pipeline import OnStage
 from torchtrt_viz.serving.artifacts.session_folder import (
     ManifestFile,
@@ -24,6 +25,7 @@ from torchtrt_viz.serving.rank.profiler import RankProfiler
 __all__ = ["LocalProfiler"]
 
 _EXIT_S = 600.0
+_FLUSH_S = 5.0
 _KEPT_SESSIONS = 16
 
 
@@ -66,6 +68,7 @@ class LocalProfiler:
         self.request_begins = self.profiler.request_begins
         self.request_ends = self.profiler.request_ends
         self._books: dict[str, SharedBook] = {}
+        self._manifests = ManifestWriter()
         atexit.register(self.close, _EXIT_S)
 
     @property
@@ -102,6 +105,7 @@ class LocalProfiler:
             raise
         try:
             book.claim()
+            self._manifests.want(book)  # what changed while it was claimed
         except OptionError:
             self.profiler.cancel(session_id)
             raise
@@ -138,7 +142,9 @@ class LocalProfiler:
         timeout
             Seconds; when they are over the statuses say what is still being processed.
         """
-        return self.profiler.wait_for_artifacts(timeout)
+        found = self.profiler.wait_for_artifacts(timeout)
+        self._manifests.flush(_FLUSH_S)
+        return found
 
     def retry_profile_artifacts(self) -> ProfileStatus:
         """Process failed artifacts again (when the disk has space), and clean up where only that failed."""
@@ -148,18 +154,20 @@ class LocalProfiler:
     def close(self, timeout: float | None = None) -> bool:
         """Stop what is active, finish what is queued; False when time ran out (see `recover`)."""
         atexit.unregister(self.close)
-        return self.profiler.close(timeout)
+        done = self.profiler.close(timeout)
+        self._manifests.flush(_FLUSH_S)
+        return done
 
     def _changed(self, what: str, value: Any) -> None:
-        """Update the manifest, on the background thread."""
+        """Update the manifest, on a thread of its own: at once where something ended, else in turns."""
         if what == "collection":
             book = self._books.get(value.session_id)
             if book is not None:
                 book.collection(self.profiler.identity.rank, value)
-                self.profiler.pipeline.defer(book.write)
+                self._manifests.want(book)
             return
         job, status = value
         book = self._books.get(job.session_id)
         if book is not None:
             book.artifact(status)
-            book.write()
+            self._manifests.want(book, now=status.done)

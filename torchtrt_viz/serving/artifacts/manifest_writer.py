@@ -6,7 +6,7 @@ import threading
 import time
 
 from torchtrt_viz.serving.artifacts.session_manifest import SessionBook
-from torchtrt_viz.serving.control.control_thread import ControlThread
+from torchtrt_viz.serving.contract.control_thread import ControlThread
 
 __all__ = ["ManifestWriter"]
 
