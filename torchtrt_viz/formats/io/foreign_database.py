@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from torchtrt_viz.formats.io.foreign_file import Foreign
 
-__all__ = ["OTHER", "ROCPD", "RPD", "database_of"]
+__all__ = ["OTHER", "ROCPD", "RPD", "database_of", "described"]
+
+_MOST_NAMED = 8
 
 ROCPD = Foreign(
     "a rocpd database (SQLite) of rocprofv3",
@@ -32,3 +35,13 @@ def database_of(tables: Sequence[str]) -> Foreign | None:
         return RPD if {"rocpd_api", "rocpd_op"} & set(tables) else ROCPD
     nvprof = "StringTable" in tables and any(name.startswith("CUPTI_ACTIVITY_KIND_") for name in tables)
     return _NVPROF if nvprof else None
+
+
+def described(tables: Sequence[str]) -> Foreign:
+    """Return what a database with these tables is, by the names of its tables where they do not tell."""
+    foreign = database_of(tables)
+    if foreign is not None:
+        return foreign
+    named = ", ".join(tables[:_MOST_NAMED]) + (", ..." if len(tables) > _MOST_NAMED else "")
+    held = f"the tables {named}" if tables else "no table"
+    return replace(OTHER, what=f"an SQLite database with {held}")

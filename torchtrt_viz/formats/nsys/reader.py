@@ -12,11 +12,10 @@ error names the command that exports it.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.io.foreign_database import OTHER, database_of
+from torchtrt_viz.formats.io.foreign_database import database_of, described
 from torchtrt_viz.formats.nsys.vocabulary import is_export, table_of_file
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ FORMAT = "nsys"
 _SQLITE = b"SQLite format 3\x00"
 _PARQUET = b"PAR1"
 _ENDING = ".sqlite"
-_MOST_NAMED = 8
 
 
 def sniff(head: bytes, filename: str) -> bool:
@@ -108,11 +106,7 @@ def _refuse_others(tables: list[str], path: str) -> None:
     """
     if is_export(tables):
         return
-    foreign = database_of(tables)
-    if foreign is None:
-        named = ", ".join(tables[:_MOST_NAMED]) + (", ..." if len(tables) > _MOST_NAMED else "")
-        held = f"the tables {named}" if tables else "no table"
-        foreign = replace(OTHER, what=f"an SQLite database with {held}")
+    foreign = described(tables)
     raise TraceFormatError(
         "not an export of Nsight Systems",
         path=path,

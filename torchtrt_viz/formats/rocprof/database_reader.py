@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torchtrt_viz.errors import TraceFormatError
-from torchtrt_viz.formats.io.foreign_database import OTHER, database_of
+from torchtrt_viz.formats.io.foreign_database import described
 from torchtrt_viz.formats.rocprof.counters import Allocations, Series
 from torchtrt_viz.formats.rocprof.database_tables import RunEvents
 from torchtrt_viz.formats.rocprof.events import Events, Names
@@ -103,11 +102,7 @@ def _refuse_others(tables: list[str], path: str) -> None:
     """
     if is_rocpd(tables):
         return
-    foreign = database_of(tables)
-    if foreign is None:
-        named = ", ".join(tables[:_MOST_NAMED]) + (", ..." if len(tables) > _MOST_NAMED else "")
-        held = f"the tables {named}" if tables else "no table"
-        foreign = replace(OTHER, what=f"an SQLite database with {held}")
+    foreign = described(tables)
     raise TraceFormatError(
         "not a rocpd database",
         path=path,
